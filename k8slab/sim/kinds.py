@@ -1,0 +1,47 @@
+"""The one table of event kinds: how each kind of trace event looks and reads.
+
+Every package adds its rows with `add_kinds` when it is imported. A row says which mark a picture draws, whether
+the event belongs to the main story (level 1) or is a detail (level 2), which data keys it has, and how its label
+and sentence are made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+__all__ = ["KINDS", "MARKS", "Kind", "add_kinds"]
+
+MARKS = ("request", "write", "serve", "commit", "watch", "queue", "work", "state", "wait")
+
+
+class Kind(NamedTuple):
+    """How one kind of event looks and reads.
+
+    `mark`: one of `MARKS`. `level`: 1 main story, 2 detail. `fields`: the keys of `data`, all of them.
+    `label_format` (at most 30 characters) and `text_format` (at most 120) are `str.format` templates over `fields`.
+    """
+
+    mark: str
+    level: int
+    fields: tuple[str, ...]
+    label_format: str
+    text_format: str
+
+    def label(self, data: Mapping[str, Any]) -> str:
+        return self.label_format.format_map(data)
+
+    def text(self, data: Mapping[str, Any]) -> str:
+        return self.text_format.format_map(data)
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def add_kinds(rows: Mapping[str, Kind]) -> None:
+    """Add rows to `KINDS`. A kind has one row: adding a different one under a known name is a ValueError."""
+    for name, kind in rows.items():
+        if KINDS.setdefault(name, kind) != kind:
+            raise ValueError(f"event kind {name!r}: a different row is already in the table")
+        if kind.mark not in MARKS:
+            raise ValueError(f"event kind {name!r}: mark {kind.mark!r} is not one of {', '.join(MARKS)}")

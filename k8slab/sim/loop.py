@@ -1,0 +1,451 @@
+"""The event loop: tasks, timers, one action at a time.
+
+A task is an `async def` coroutine. It is in the ready queue or it is not; what it waits for (a timer, a mailbox,
+a work queue, a reply) wakes it. One action is one step of one task. Virtual time moves only when no task is
+ready, and then to the next timer. Which of several ready tasks goes next is the `Order`'s decision, so every
+interleaving of the simulated components can be produced, recorded and replayed.
+
+A woken task must look again whether its condition holds (`while`, not `if`).
+
+Simplified: no wall clock, no threads, no I/O; `serve` posts what comes from outside into the loop.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+import types
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from k8slab.sim.clock import Clock
+from k8slab.sim.order import Fifo, Order
+from k8slab.sim.trace import Trace
+
+__all__ = ["Future", "LivelockError", "Loop", "Mailbox", "Task", "Wait", "Waitable", "Waiters", "pause", "sleep"]
+
+T = TypeVar("T")
+
+
+class Waitable(Protocol):
+    """Anything a task can wait for."""
+
+    def park(self, task: Task) -> None:
+        """Remember `task`, to wake it (`loop.wake(task, turn)`) when something changed."""
+
+
+class Wait(NamedTuple):
+    """Wait for any of `on`, or until `ms` have passed, whichever comes first.
+
+    `periodic` marks timers that recur for ever (heartbeats, resync): a loop that has only those is idle.
+    """
+
+    on: tuple[Waitable, ...] = ()
+    ms: int | None = None
+    periodic: bool = False
+
+
+Pause: TypeAlias = "Wait | Waitable | None"
+
+
+@types.coroutine
+def pause(what: Pause = None) -> Generator[Pause, None, None]:
+    """Give up the turn: until `what` wakes the task, or (None) until the others had theirs."""
+    yield what
+
+
+@types.coroutine
+def sleep(ms: int, *, periodic: bool = False) -> Generator[Pause, None, None]:
+    """Sleep for `ms` of virtual time."""
+    yield Wait((), ms, periodic)
+
+
+class LivelockError(RuntimeError):
+    """Time stands still: the tasks named keep one instant alive by waking each other for ever."""
+
+    def __init__(self, now_ms: int, actors: Iterable[str]) -> None:
+        self.now_ms = now_ms
+        self.actors = tuple(actors)
+        super().__init__(f"virtual time does not advance past {now_ms} ms; last to act: {', '.join(self.actors)}")
+
+
+class Task:
+    """One coroutine in the loop. `name` is `component/instance/role`."""
+
+    __slots__ = ("_coro", "cause", "done", "error", "loop", "name", "on_done", "queued", "result", "turn", "waiting")
+
+    def __init__(self, loop: Loop, name: str, coro: Coroutine[Any, Any, Any], cause: int | None) -> None:
+        self.loop = loop
+        self.name = name
+        self._coro = coro
+        self.cause = cause
+        self.turn = 0  # how many steps it took; a wake-up meant for an earlier turn is stale
+        self.queued = False
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.waiting: Pause = None
+        self.on_done = Waiters(loop)
+
+    def step(self) -> Pause:
+        """Run to the next `await` that really waits. The caller checks `done` first."""
+        return self._coro.send(None)  # type: ignore[no-any-return]
+
+    def where(self) -> str:
+        """The innermost function the task is suspended in, with its line: what it will do next."""
+        at: Any = self._coro
+        name, line = self.name, 0
+        while at is not None:
+            frame = getattr(at, "cr_frame", None) or getattr(at, "gi_frame", None)
+            if frame is not None and frame.f_code.co_filename != __file__:
+                name, line = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name, frame.f_lineno
+            at = getattr(at, "cr_await", None) or getattr(at, "gi_yieldfrom", None)
+        return f"{name}, line {line}"
+
+    def close(self) -> None:
+        self.done = True
+        self._coro.close()
+
+    def __repr__(self) -> str:
+        return f"<Task {self.name}{' done' if self.done else ''}>"
+
+
+class Waiters:
+    """The tasks parked on one thing. Embed it, and call `wake` when the thing changed."""
+
+    __slots__ = ("_loop", "_parked")
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._parked: list[tuple[Task, int]] = []
+
+    def park(self, task: Task) -> None:
+        self._parked.append((task, task.turn))
+
+    def wake(self) -> None:
+        """Make every parked task ready, in the order they parked."""
+        if self._parked:
+            parked, self._parked = self._parked, []
+            for task, turn in parked:
+                self._loop.wake(task, turn)
+
+
+class Future(Generic[T]):
+    """A value, or an error, that arrives once."""
+
+    __slots__ = ("_error", "_value", "_waiters", "done")
+
+    def __init__(self, loop: Loop) -> None:
+        self.done = False
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._waiters = Waiters(loop)
+
+    def park(self, task: Task) -> None:
+        self._waiters.park(task)
+
+    def resolve(self, value: T) -> None:
+        """Set the value. The first of `resolve` and `fail` counts; later ones are ignored (a late reply)."""
+        if not self.done:
+            self.done, self._value = True, value
+            self._waiters.wake()
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done:
+            self.done, self._error = True, error
+            self._waiters.wake()
+
+    async def wait(self, timeout_ms: int | None = None) -> T:
+        """The value; raises the error, or TimeoutError when `timeout_ms` passed first."""
+        loop = self._waiters._loop
+        deadline = None if timeout_ms is None else loop.clock.now_ms + timeout_ms
+        while not self.done:
+            if deadline is None:
+                await pause(self)
+            elif loop.clock.now_ms >= deadline:
+                raise TimeoutError(f"no answer within {timeout_ms} ms")
+            else:
+                await pause(Wait((self,), deadline - loop.clock.now_ms))
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]
+
+
+class Mailbox(Generic[T]):
+    """A FIFO of items, unbounded. `get` is a step boundary even when something is there."""
+
+    __slots__ = ("_waiters", "closed", "items")
+
+    def __init__(self, loop: Loop) -> None:
+        from collections import deque
+
+        self.items: deque[T] = deque()
+        self.closed: BaseException | None = None
+        self._waiters = Waiters(loop)
+
+    def park(self, task: Task) -> None:
+        self._waiters.park(task)
+
+    def put(self, item: T) -> None:
+        self.items.append(item)
+        self._waiters.wake()
+
+    def close(self, error: BaseException) -> None:
+        """No more items: `get` raises `error` once those already here were taken."""
+        self.closed = error
+        self._waiters.wake()
+
+    async def get(self) -> T:
+        if self.items:
+            await pause()
+        while not self.items:
+            if self.closed is not None:
+                raise self.closed
+            await pause(self)
+        return self.items.popleft()
+
+
+class _Timer(NamedTuple):
+    due_ms: int
+    seq: int
+    task: Task | None
+    turn: int
+    periodic: bool
+    call: Callable[[], None] | None
+
+
+class Loop:
+    """Runs tasks on a virtual clock, deterministically.
+
+    `seed` seeds every random stream (`stream(name)`). `order` decides who goes next (FIFO by default).
+    """
+
+    def __init__(
+        self,
+        seed: int | str = 0,
+        *,
+        order: Order | None = None,
+        trace: Trace | None = None,
+        livelock_actions: int = 1_000_000,
+    ) -> None:
+        self.seed = seed
+        self.clock = trace.clock if trace is not None else Clock()
+        self.trace = trace if trace is not None else Trace(self.clock)
+        self.order: Order = order if order is not None else Fifo()
+        self.actions = 0
+        self.tasks: dict[int, Task] = {}
+        self.changed = False  # a revision was committed during this action: `run(until=)` looks then
+        self._ready: list[Task] = []
+        self._timers: list[_Timer] = []
+        self._counter = 0
+        self._lasting = 0  # timers that are not periodic
+        self._streams: dict[str, random.Random] = {}
+        self._livelock_actions = livelock_actions
+        self._instant_actions = 0
+        self._recent: list[str] = []
+
+    # -- randomness --------------------------------------------------------------------------------
+
+    def stream(self, name: str) -> random.Random:
+        """The random stream called `name`: the same object every time, seeded by `seed/name`."""
+        found = self._streams.get(name)
+        if found is None:
+            found = self._streams[name] = random.Random(f"{self.seed}/{name}")
+        return found
+
+    # -- tasks -------------------------------------------------------------------------------------
+
+    def spawn(self, name: str, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> Task:
+        """Start a task; its first step comes after `delay_ms`. It inherits the current cause."""
+        task = Task(self, name, coro, self.trace.current)
+        self.tasks[id(task)] = task
+        if delay_ms > 0:
+            self._push(delay_ms, task, False, None)
+        else:
+            self.wake(task, 0)
+        return task
+
+    def wake(self, task: Task, turn: int) -> None:
+        """Make `task` ready, unless it has taken a step since `turn`."""
+        if not task.queued and not task.done and task.turn == turn:
+            task.queued = True
+            self._ready.append(task)
+
+    def call_later(self, delay_ms: int, call: Callable[[], None], *, periodic: bool = False) -> None:
+        """Run `call` when `delay_ms` have passed. It is not an action: it may only move data and wake tasks."""
+        self._push(delay_ms, None, periodic, call)
+
+    def cancel(self, task: Task) -> None:
+        """End `task` at the `await` it is in. Its `finally` blocks run and must not await."""
+        if not task.done:
+            self._finish(task)
+            task.close()
+            task.on_done.wake()
+
+    @property
+    def ready(self) -> list[Task]:
+        """The tasks that could take the next step, in the order they became ready."""
+        return [task for task in self._ready if not task.done]
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is ready, and only periodic timers are left."""
+        return not self.ready and self._lasting == 0
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """One action: one step of one task, moving the clock first if nobody is ready. False: nothing left."""
+        task = self._next()
+        if task is None:
+            return False
+        self._run(task)
+        return True
+
+    def run(
+        self,
+        *,
+        until: Callable[[], bool] | None = None,
+        for_ms: int | None = None,
+        until_idle: bool = False,
+        max_actions: int | None = None,
+    ) -> bool:
+        """Run until `until()` holds, `for_ms` have passed, or the loop is idle (`until_idle`).
+
+        `until` is evaluated at the start, after every action that committed a revision, and before the clock
+        advances. Returns whether `until()` came true (without `until`: True unless `max_actions` ran out).
+        With `for_ms` the clock stands at the end of that span afterwards unless `until` came true before.
+        """
+        end = None if for_ms is None else self.clock.now_ms + for_ms
+        last = None if max_actions is None else self.actions + max_actions
+        if until is not None and until():
+            return True
+        while last is None or self.actions < last:
+            if not self._ready_now():
+                if until is not None and until():
+                    return True
+                if until_idle and self._lasting == 0:
+                    return until is None
+                due = self._due()
+                if due is None or (end is not None and due > end):
+                    if end is not None:
+                        self.clock.now_ms = max(self.clock.now_ms, end)
+                    return until is None
+                self._advance(due)
+                continue
+            task = self._next()
+            if task is None:
+                continue
+            self.changed = False
+            self._run(task)
+            if self.changed and until is not None and until():
+                return True
+        return False
+
+    def close(self) -> None:
+        """Cancel every task: nothing is left running when a simulation is thrown away."""
+        for task in list(self.tasks.values()):
+            self.cancel(task)
+        self._timers.clear()
+        self._ready.clear()
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _push(self, delay_ms: int, task: Task | None, periodic: bool, call: Callable[[], None] | None) -> None:
+        self._counter += 1
+        turn = task.turn if task is not None else 0
+        heapq.heappush(
+            self._timers, _Timer(self.clock.now_ms + max(0, delay_ms), self._counter, task, turn, periodic, call)
+        )
+        self._lasting += not periodic
+
+    def _stale(self, timer: _Timer) -> bool:
+        return timer.task is not None and (timer.task.done or timer.task.turn != timer.turn or timer.task.queued)
+
+    def _due(self) -> int | None:
+        while self._timers and self._stale(self._timers[0]):
+            self._lasting -= not heapq.heappop(self._timers).periodic
+        return self._timers[0].due_ms if self._timers else None
+
+    def _advance(self, due_ms: int) -> None:
+        if due_ms > self.clock.now_ms:
+            self.clock.now_ms = due_ms
+            self._instant_actions = 0
+        while self._timers and self._timers[0].due_ms <= due_ms:
+            timer = heapq.heappop(self._timers)
+            self._lasting -= not timer.periodic
+            if timer.call is not None:
+                timer.call()
+            elif timer.task is not None:
+                self.wake(timer.task, timer.turn)
+
+    def _ready_now(self) -> bool:
+        return any(not task.done for task in self._ready) if self._ready else False
+
+    def _next(self) -> Task | None:
+        while True:
+            while self._ready:
+                index = self.order.pick(self._ready, self.actions)
+                if index is None:
+                    break  # everybody who is ready is held back: let time pass
+                task = self._ready.pop(index)
+                task.queued = False
+                if not task.done:
+                    return task
+            due = self._due()
+            if due is None:
+                if self._ready:  # held, and nothing else will ever happen: the hold gives way
+                    task = self._ready.pop(0)
+                    task.queued = False
+                    return task
+                return None
+            self._advance(due)
+
+    def _run(self, task: Task) -> None:
+        trace = self.trace
+        self.actions += 1
+        trace.action = self.actions
+        self._guard(task)
+        task.turn += 1
+        trace.current = task.cause
+        try:
+            waiting = task.step()
+        except StopIteration as stop:
+            task.result = stop.value
+            task.cause = trace.current
+            self._finish(task)
+            task.on_done.wake()
+        except BaseException as error:
+            task.error = error
+            self._finish(task)
+            error.add_note(f"in task {task.name} at {self.clock.now_ms} ms, action {self.actions}")
+            raise
+        else:
+            task.cause = trace.current
+            task.waiting = waiting
+            self._park(task, waiting)
+        finally:
+            trace.current = None
+
+    def _park(self, task: Task, waiting: Pause) -> None:
+        if waiting is None:
+            self.wake(task, task.turn)
+        elif isinstance(waiting, Wait):
+            for thing in waiting.on:
+                thing.park(task)
+            if waiting.ms is not None:
+                self._push(waiting.ms, task, waiting.periodic, None)
+        else:
+            waiting.park(task)
+
+    def _finish(self, task: Task) -> None:
+        task.done = True
+        self.tasks.pop(id(task), None)
+
+    def _guard(self, task: Task) -> None:
+        self._instant_actions += 1
+        over = self._instant_actions - self._livelock_actions
+        if over > 0:
+            self._recent.append(task.name)
+            if over >= 20:
+                raise LivelockError(self.clock.now_ms, self._recent)

@@ -1,0 +1,172 @@
+"""The trace: what happened, who did it, and because of what.
+
+A `TraceEvent` carries no prose. Its sentence, mark and level come from `KINDS` (see `kinds.py`), so a figure,
+a judge and a translation all read the same data.
+
+The cause is ambient: `Trace.current` is the event that the running task last emitted or was handed. The loop
+saves and restores it with every step of a task; the four places where work changes hands (stream, FIFO, work
+queue, server) set it. Nobody passes a cause as a parameter.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from k8slab.sim.clock import Clock
+from k8slab.sim.kinds import KINDS
+
+__all__ = ["Scalar", "Trace", "TraceEvent"]
+
+Scalar: TypeAlias = str | int | bool | None
+MAX_ALSO = 16
+
+
+class TraceEvent(NamedTuple):
+    """One thing that happened.
+
+    `seq` numbers events from 0. `action` is the loop's action during which it happened. `actor` is a lane
+    (`apiserver`, `kubelet/node-1`). `data` holds scalars whose keys are fixed per kind. `cause` is the seq of
+    the last straw, `also` names further causes (merged adds of a queue key, a quorum), at most 16.
+    """
+
+    seq: int
+    now_ms: int
+    action: int
+    actor: str
+    kind: str
+    data: Mapping[str, Scalar]
+    cause: int | None
+    also: tuple[int, ...]
+
+    @property
+    def message(self) -> str:
+        """The sentence of this event, from the table `KINDS`."""
+        return KINDS[self.kind].text(self.data)
+
+    @property
+    def label(self) -> str:
+        """The short form of `message`, at most 30 characters where the names allow it."""
+        return KINDS[self.kind].label(self.data)
+
+
+class Trace:
+    """An append-only list of `TraceEvent`s with ambient cause, and the recorded history of objects.
+
+    `keep` bounds how many events are retained (None: all). `without` names kinds that are not recorded at all
+    (lease renewals by default: they would be most of a long run). `on` False records nothing.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        on: bool = True,
+        keep: int | None = None,
+        without: Iterable[str] = ("lease.renew",),
+    ) -> None:
+        self.clock = clock
+        self.on = on
+        self.without = frozenset(without)
+        self.current: int | None = None
+        self.action = 0
+        self.of_revision: dict[int, int] = {}
+        self._events: deque[TraceEvent] = deque(maxlen=keep)
+        self._seq = 0
+        self._objects: dict[tuple[str, str], list[tuple[int, Any]]] = {}
+        self.listeners: list[Callable[[TraceEvent], None]] = []
+
+    # -- recording ---------------------------------------------------------------------------------
+
+    def emit(self, kind: str, actor: str, *, also: tuple[int, ...] = (), **data: Scalar) -> int | None:
+        """Record an event caused by `current`, and make it the new `current`. Returns its seq.
+
+        Returns None, and leaves `current` alone, when the trace is off or the kind is not recorded.
+        """
+        if not self.on or kind in self.without:
+            return None
+        seq = self._seq
+        self._seq = seq + 1
+        event = TraceEvent(
+            seq, self.clock.now_ms, self.action, actor, kind, data, self.current, also[:MAX_ALSO] if also else ()
+        )
+        self._events.append(event)
+        self.current = seq
+        for listener in self.listeners:
+            listener(event)
+        return seq
+
+    def commit(self, revision: int, seq: int | None) -> None:
+        """Remember that `seq` is the event that committed `revision`: watches find their cause by it."""
+        if seq is not None:
+            self.of_revision[revision] = seq
+
+    def record_object(self, resource: str, key: str, revision: int, obj: Any) -> None:
+        """Add a state of an object to the history (`obj` None: deleted at that revision). `obj` is kept by
+        reference and must be frozen."""
+        if self.on:
+            self._objects.setdefault((resource, key), []).append((revision, obj))
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def object_at(self, resource: str, key: str, revision: int) -> Any:
+        """The object as it was at `revision` (None: did not exist). Objects never recorded: KeyError."""
+        found = None
+        for at, obj in self._objects[(resource, key)]:
+            if at > revision:
+                break
+            found = obj
+        return found
+
+    def history(self, resource: str, key: str) -> list[tuple[int, Any]]:
+        """All recorded (revision, object) states of one object, oldest first."""
+        return list(self._objects.get((resource, key), ()))
+
+    def objects(self) -> Iterator[tuple[str, str]]:
+        """All (resource, key) pairs ever recorded, in order of first appearance."""
+        return iter(self._objects)
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def __iter__(self) -> Iterator[TraceEvent]:
+        return iter(self._events)
+
+    def __getitem__(self, seq: int) -> TraceEvent:
+        """The event numbered `seq`; KeyError when it was never recorded or is no longer kept."""
+        first = self._events[0].seq if self._events else 0
+        if not first <= seq < self._seq:
+            raise KeyError(f"event {seq} is not kept: the trace holds {first} to {self._seq - 1}")
+        return self._events[seq - first]
+
+    def since(self, seq: int) -> list[TraceEvent]:
+        """Kept events with a number of at least `seq`."""
+        first = self._events[0].seq if self._events else 0
+        return [self._events[i] for i in range(max(0, seq - first), len(self._events))]
+
+    def causes(self, seq: int) -> list[TraceEvent]:
+        """The walk back from event `seq` to its first cause, `seq` first."""
+        walk = []
+        at: int | None = seq
+        while at is not None:
+            event = self[at]
+            walk.append(event)
+            at = event.cause
+        return walk
+
+    def to_jsonl(self) -> str:
+        """The bytes that "same seed, same bytes" speaks of: one JSON object a line, keys sorted, no floats."""
+        return "".join(
+            json.dumps(
+                {**event._asdict(), "data": dict(event.data), "also": list(event.also)},
+                sort_keys=True,
+                ensure_ascii=False,
+                separators=(",", ":"),
+            )
+            + "\n"
+            for event in self._events
+        )
