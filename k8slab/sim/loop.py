@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import random
 import types
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -25,6 +26,8 @@ from k8slab.sim.trace import Trace
 __all__ = ["Future", "LivelockError", "Loop", "Mailbox", "Task", "Wait", "Waitable", "Waiters", "pause", "sleep"]
 
 T = TypeVar("T")
+
+_NO_TIMER, _LASTING, _PERIODIC = 0, 1, 2  # what a task's outstanding timer is
 
 
 class Waitable(Protocol):
@@ -72,7 +75,20 @@ class LivelockError(RuntimeError):
 class Task:
     """One coroutine in the loop. `name` is `component/instance/role`."""
 
-    __slots__ = ("_coro", "cause", "done", "error", "loop", "name", "on_done", "queued", "result", "turn", "waiting")
+    __slots__ = (
+        "_coro",
+        "cause",
+        "done",
+        "error",
+        "loop",
+        "name",
+        "on_done",
+        "queued",
+        "result",
+        "timer",
+        "turn",
+        "waiting",
+    )
 
     def __init__(self, loop: Loop, name: str, coro: Coroutine[Any, Any, Any], cause: int | None) -> None:
         self.loop = loop
@@ -81,6 +97,7 @@ class Task:
         self.cause = cause
         self.turn = 0  # how many steps it took; a wake-up meant for an earlier turn is stale
         self.queued = False
+        self.timer = _NO_TIMER
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
@@ -98,7 +115,7 @@ class Task:
         while at is not None:
             frame = getattr(at, "cr_frame", None) or getattr(at, "gi_frame", None)
             if frame is not None and frame.f_code.co_filename != __file__:
-                name, line = frame.f_code.co_qualname if hasattr(frame.f_code, "co_qualname") else frame.f_code.co_name, frame.f_lineno
+                name, line = frame.f_code.co_qualname, frame.f_lineno
             at = getattr(at, "cr_await", None) or getattr(at, "gi_yieldfrom", None)
         return f"{name}, line {line}"
 
@@ -177,8 +194,6 @@ class Mailbox(Generic[T]):
     __slots__ = ("_waiters", "closed", "items")
 
     def __init__(self, loop: Loop) -> None:
-        from collections import deque
-
         self.items: deque[T] = deque()
         self.closed: BaseException | None = None
         self._waiters = Waiters(loop)
@@ -218,6 +233,7 @@ class Loop:
     """Runs tasks on a virtual clock, deterministically.
 
     `seed` seeds every random stream (`stream(name)`). `order` decides who goes next (FIFO by default).
+    `livelock_actions`: so many actions in one instant are a livelock (None: 1,000 for every task).
     """
 
     def __init__(
@@ -226,7 +242,7 @@ class Loop:
         *,
         order: Order | None = None,
         trace: Trace | None = None,
-        livelock_actions: int = 1_000_000,
+        livelock_actions: int | None = None,
     ) -> None:
         self.seed = seed
         self.clock = trace.clock if trace is not None else Clock()
@@ -238,11 +254,12 @@ class Loop:
         self._ready: list[Task] = []
         self._timers: list[_Timer] = []
         self._counter = 0
-        self._lasting = 0  # timers that are not periodic
+        self._lasting = 0  # outstanding timers that are not periodic
+        self._stale = 0  # timers in the heap whose task has moved on
         self._streams: dict[str, random.Random] = {}
         self._livelock_actions = livelock_actions
         self._instant_actions = 0
-        self._recent: list[str] = []
+        self._recent: deque[str] = deque(maxlen=20)
 
     # -- randomness --------------------------------------------------------------------------------
 
@@ -260,7 +277,7 @@ class Loop:
         task = Task(self, name, coro, self.trace.current)
         self.tasks[id(task)] = task
         if delay_ms > 0:
-            self._push(delay_ms, task, False, None)
+            self._set_timer(delay_ms, task, periodic=False)
         else:
             self.wake(task, 0)
         return task
@@ -273,7 +290,8 @@ class Loop:
 
     def call_later(self, delay_ms: int, call: Callable[[], None], *, periodic: bool = False) -> None:
         """Run `call` when `delay_ms` have passed. It is not an action: it may only move data and wake tasks."""
-        self._push(delay_ms, None, periodic, call)
+        self._lasting += not periodic
+        self._push(delay_ms, None, 0, periodic, call)
 
     def cancel(self, task: Task) -> None:
         """End `task` at the `await` it is in. Its `finally` blocks run and must not await."""
@@ -290,15 +308,20 @@ class Loop:
     @property
     def idle(self) -> bool:
         """Nothing is ready, and only periodic timers are left."""
-        return not self.ready and self._lasting == 0
+        return self._lasting == 0 and not self.ready
 
     # -- running -----------------------------------------------------------------------------------
 
     def step(self) -> bool:
         """One action: one step of one task, moving the clock first if nobody is ready. False: nothing left."""
-        task = self._next()
-        if task is None:
-            return False
+        while (task := self._pick()) is None:
+            due = self._due()
+            if due is None:
+                task = self._release()
+                if task is None:
+                    return False
+                break
+            self._advance(due)
         self._run(task)
         return True
 
@@ -314,33 +337,34 @@ class Loop:
 
         `until` is evaluated at the start, after every action that committed a revision, and before the clock
         advances. Returns whether `until()` came true (without `until`: True unless `max_actions` ran out).
-        With `for_ms` the clock stands at the end of that span afterwards unless `until` came true before.
+        With `for_ms` the clock stands at the end of that span afterwards, unless `until` came true before.
         """
         end = None if for_ms is None else self.clock.now_ms + for_ms
         last = None if max_actions is None else self.actions + max_actions
         if until is not None and until():
             return True
         while last is None or self.actions < last:
-            if not self._ready_now():
+            task = self._pick()
+            if task is None:
                 if until is not None and until():
                     return True
-                if until_idle and self._lasting == 0:
-                    return until is None
                 due = self._due()
-                if due is None or (end is not None and due > end):
-                    if end is not None:
-                        self.clock.now_ms = max(self.clock.now_ms, end)
-                    return until is None
-                self._advance(due)
-                continue
-            task = self._next()
-            if task is None:
-                continue
+                if due is None:
+                    task = self._release()
+                if task is None:
+                    if due is None or (end is not None and due > end) or (until_idle and self.idle):
+                        break
+                    self._advance(due)
+                    continue
             self.changed = False
             self._run(task)
             if self.changed and until is not None and until():
                 return True
-        return False
+        else:
+            return False
+        if end is not None and not (until_idle and self.idle):
+            self.clock.now_ms = max(self.clock.now_ms, end)
+        return until is None
 
     def close(self) -> None:
         """Cancel every task: nothing is left running when a simulation is thrown away."""
@@ -348,23 +372,43 @@ class Loop:
             self.cancel(task)
         self._timers.clear()
         self._ready.clear()
+        self._lasting = self._stale = 0
 
-    # -- inside ------------------------------------------------------------------------------------
+    # -- timers ------------------------------------------------------------------------------------
 
-    def _push(self, delay_ms: int, task: Task | None, periodic: bool, call: Callable[[], None] | None) -> None:
+    def _set_timer(self, delay_ms: int, task: Task, *, periodic: bool) -> None:
+        task.timer = _PERIODIC if periodic else _LASTING
+        self._lasting += not periodic
+        self._push(delay_ms, task, task.turn, periodic, None)
+
+    def _push(
+        self, delay_ms: int, task: Task | None, turn: int, periodic: bool, call: Callable[[], None] | None
+    ) -> None:
         self._counter += 1
-        turn = task.turn if task is not None else 0
         heapq.heappush(
             self._timers, _Timer(self.clock.now_ms + max(0, delay_ms), self._counter, task, turn, periodic, call)
         )
-        self._lasting += not periodic
 
-    def _stale(self, timer: _Timer) -> bool:
-        return timer.task is not None and (timer.task.done or timer.task.turn != timer.turn or timer.task.queued)
+    def _drop_timer(self, task: Task) -> None:
+        """The task moved on before its timer: what is in the heap is stale now."""
+        if task.timer:
+            self._lasting -= task.timer == _LASTING
+            task.timer = _NO_TIMER
+            self._stale += 1
+            if self._stale > 1_000 and self._stale * 2 > len(self._timers):
+                self._timers = [timer for timer in self._timers if not self._is_stale(timer)]
+                heapq.heapify(self._timers)
+                self._stale = 0
+
+    @staticmethod
+    def _is_stale(timer: _Timer) -> bool:
+        task = timer.task
+        return task is not None and (task.done or task.turn != timer.turn)
 
     def _due(self) -> int | None:
-        while self._timers and self._stale(self._timers[0]):
-            self._lasting -= not heapq.heappop(self._timers).periodic
+        while self._timers and self._is_stale(self._timers[0]):
+            heapq.heappop(self._timers)
+            self._stale -= 1
         return self._timers[0].due_ms if self._timers else None
 
     def _advance(self, due_ms: int) -> None:
@@ -373,39 +417,45 @@ class Loop:
             self._instant_actions = 0
         while self._timers and self._timers[0].due_ms <= due_ms:
             timer = heapq.heappop(self._timers)
-            self._lasting -= not timer.periodic
             if timer.call is not None:
+                self._lasting -= not timer.periodic
                 timer.call()
+            elif self._is_stale(timer):
+                self._stale -= 1
             elif timer.task is not None:
+                self._lasting -= not timer.periodic
+                timer.task.timer = _NO_TIMER
                 self.wake(timer.task, timer.turn)
 
-    def _ready_now(self) -> bool:
-        return any(not task.done for task in self._ready) if self._ready else False
+    # -- tasks, inside -----------------------------------------------------------------------------
 
-    def _next(self) -> Task | None:
-        while True:
-            while self._ready:
-                index = self.order.pick(self._ready, self.actions)
-                if index is None:
-                    break  # everybody who is ready is held back: let time pass
-                task = self._ready.pop(index)
-                task.queued = False
-                if not task.done:
-                    return task
-            due = self._due()
-            if due is None:
-                if self._ready:  # held, and nothing else will ever happen: the hold gives way
-                    task = self._ready.pop(0)
-                    task.queued = False
-                    return task
+    def _pick(self) -> Task | None:
+        """The ready task whose turn it is; None when nobody is ready, or all who are are held back."""
+        while self._ready:
+            index = self.order.pick(self._ready, self.actions + 1)
+            if index is None:
                 return None
-            self._advance(due)
+            task = self._ready.pop(index)
+            task.queued = False
+            if not task.done:
+                return task
+        return None
+
+    def _release(self) -> Task | None:
+        """Nothing else will ever happen: a hold gives way to the task that waits longest."""
+        while self._ready:
+            task = self._ready.pop(0)
+            task.queued = False
+            if not task.done:
+                return task
+        return None
 
     def _run(self, task: Task) -> None:
         trace = self.trace
         self.actions += 1
         trace.action = self.actions
         self._guard(task)
+        self._drop_timer(task)
         task.turn += 1
         trace.current = task.cause
         try:
@@ -423,7 +473,8 @@ class Loop:
         else:
             task.cause = trace.current
             task.waiting = waiting
-            self._park(task, waiting)
+            if not task.done:  # it may have killed its own component
+                self._park(task, waiting)
         finally:
             trace.current = None
 
@@ -434,18 +485,21 @@ class Loop:
             for thing in waiting.on:
                 thing.park(task)
             if waiting.ms is not None:
-                self._push(waiting.ms, task, waiting.periodic, None)
+                self._set_timer(waiting.ms, task, periodic=waiting.periodic)
         else:
             waiting.park(task)
 
     def _finish(self, task: Task) -> None:
         task.done = True
+        self._drop_timer(task)
         self.tasks.pop(id(task), None)
 
     def _guard(self, task: Task) -> None:
         self._instant_actions += 1
-        over = self._instant_actions - self._livelock_actions
-        if over > 0:
+        limit = self._livelock_actions
+        if limit is None:
+            limit = 1_000 * (len(self.tasks) + 100)
+        if self._instant_actions > limit:
             self._recent.append(task.name)
-            if over >= 20:
-                raise LivelockError(self.clock.now_ms, self._recent)
+            if self._instant_actions >= limit + 20:
+                raise LivelockError(self.clock.now_ms, dict.fromkeys(self._recent))
