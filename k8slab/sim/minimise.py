@@ -42,23 +42,24 @@ def minimise(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T
 def minimise_holds(holds: Sequence[Hold], fails: Callable[[Sequence[Hold]], bool]) -> list[Hold]:
     """Fewest holds, then the shortest ones, then the latest starts: what is left matters."""
     rest = minimise(holds, fails)
-    for index in range(len(rest)):
-        for shorten in (_shorter, _later):
-            while (smaller := shorten(rest[index])) is not None:
-                trial = [*rest[:index], smaller, *rest[index + 1 :]]
-                if not fails(trial):
+    shrinking = True
+    while shrinking:
+        shrinking = False
+        for index, hold in enumerate(rest):
+            for smaller in (_shorter(hold), _later(hold)):
+                if smaller is not None and fails(trial := [*rest[:index], smaller, *rest[index + 1 :]]):
+                    rest, shrinking = trial, True
                     break
-                rest = trial
     return rest
 
 
 def _shorter(hold: Hold) -> Hold | None:
-    return hold._replace(count=hold.count // 2) if hold.count > 1 else None
+    return hold._replace(length=hold.length // 2) if hold.length > 1 else None
 
 
 def _later(hold: Hold) -> Hold | None:
-    step = hold.count // 2
-    return Hold(hold.actor, hold.start + step, hold.count - step) if step else None
+    step = hold.length // 2
+    return Hold(hold.actor, hold.start + step, hold.length - step) if step else None
 
 
 def find_holds(

@@ -92,17 +92,17 @@ class Priority:
 
 
 class Hold(NamedTuple):
-    """`actor` (a component prefix) is not let act from action `start` for `count` actions."""
+    """`actor` (a component prefix) is not let act from action `start` for `length` actions."""
 
     actor: str
     start: int
-    count: int
+    length: int
 
     def covers(self, name: str, action: int) -> bool:
-        return self.start <= action < self.start + self.count and matches(name, self.actor)
+        return self.start <= action < self.start + self.length and matches(name, self.actor)
 
     def __str__(self) -> str:
-        return f"{self.actor} held from action {self.start} for {self.count} actions"
+        return f"{self.actor} held from action {self.start} for {self.length} actions"
 
 
 class Holds:
@@ -112,7 +112,7 @@ class Holds:
         self.holds = tuple(holds)
 
     def pick(self, ready: Sequence[Named], action: int) -> int | None:
-        active = [hold for hold in self.holds if hold.start <= action < hold.start + hold.count]
+        active = [hold for hold in self.holds if hold.start <= action < hold.start + hold.length]
         if not active:
             return 0
         for index, task in enumerate(ready):
