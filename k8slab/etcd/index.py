@@ -1,0 +1,79 @@
+"""All keys in order, each with its history.
+
+Upstream: etcd server/storage/mvcc/index.go (treeIndex)
+Simplified: a sorted list and a dict in place of a B-tree; compaction runs in one go instead of in batches.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from k8slab.etcd.key_index import Generation, KeyIndex
+from k8slab.etcd.messages import FROM_KEY
+from k8slab.etcd.revision import Revision
+
+
+class TreeIndex:
+    """Maps keys to KeyIndex and intervals of keys to revisions."""
+
+    def __init__(self) -> None:
+        self._keys: list[bytes] = []
+        self._indexes: dict[bytes, KeyIndex] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[KeyIndex]:
+        return (self._indexes[key] for key in self._keys)
+
+    def find(self, key: bytes) -> KeyIndex | None:
+        return self._indexes.get(key)
+
+    def put(self, key: bytes, revision: Revision) -> Generation:
+        index = self._indexes.get(key)
+        if index is None:
+            index = self._indexes[key] = KeyIndex(key)
+            if not self._keys or key > self._keys[-1]:
+                self._keys.append(key)
+            else:
+                insort(self._keys, key)
+        return index.put(revision)
+
+    def tombstone(self, key: bytes, revision: Revision) -> None:
+        self._indexes[key].tombstone(revision)
+
+    def revision_of(self, key: bytes, at_revision: int) -> Revision | None:
+        index = self._indexes.get(key)
+        return None if index is None else index.get(at_revision)
+
+    def revisions(self, key: bytes, range_end: bytes, at_revision: int) -> list[Revision]:
+        """Revisions current at `at_revision` of the keys in `[key, range_end)`, in key order."""
+        if not range_end:
+            found = self.revision_of(key, at_revision)
+            return [] if found is None else [found]
+        indexes = self._indexes
+        candidates = (indexes[name].get(at_revision) for name in self._between(key, range_end))
+        return [revision for revision in candidates if revision is not None]
+
+    def compact(self, at_revision: int) -> set[Revision]:
+        """Compact every key; return the revisions up to `at_revision` that must be kept."""
+        kept = {revision for index in self if (revision := index.compact(at_revision)) is not None}
+        gone = [index.key for index in self if index.is_empty]
+        for key in gone:
+            del self._indexes[key]
+        if gone:
+            self._keys = [key for key in self._keys if key in self._indexes]
+        return kept
+
+    def check_invariants(self) -> None:
+        """AssertionError naming what is broken."""
+        assert self._keys == sorted(set(self._keys)), "the keys of the index are not sorted or not unique"
+        assert set(self._keys) == set(self._indexes), "the sorted keys and the histories differ"
+        for index in self:
+            assert not index.is_empty, f"key {index.key!r} stayed in the index without a revision"
+            index.check_invariants()
+
+    def _between(self, key: bytes, range_end: bytes) -> list[bytes]:
+        first = bisect_left(self._keys, key)
+        return self._keys[first:] if range_end == FROM_KEY else self._keys[first : bisect_left(self._keys, range_end)]

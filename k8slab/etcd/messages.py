@@ -1,0 +1,174 @@
+"""Requests, responses and events: plain data in, plain data out.
+
+Upstream: etcd api/etcdserverpb/rpc.proto, api/mvccpb/kv.proto
+Simplified: a response carries the revision of the header alone (no cluster id, member id, Raft term); `serializable`
+reads and linearizable reads are the same in one member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+FROM_KEY = b"\x00"
+"""As `range_end`: every key from `key` on. As `key` with this `range_end`: all keys."""
+
+
+class KeyValue(NamedTuple):
+    """One key as one revision left it. A deletion is recorded with revisions `(0, mod_revision)` and version 0."""
+
+    key: bytes
+    create_revision: int
+    mod_revision: int
+    version: int
+    value: bytes
+    lease: int = 0
+
+
+class SortTarget(StrEnum):
+    KEY = "KEY"
+    VERSION = "VERSION"
+    CREATE = "CREATE"
+    MOD = "MOD"
+    VALUE = "VALUE"
+
+
+class SortOrder(StrEnum):
+    NONE = "NONE"
+    ASCEND = "ASCEND"
+    DESCEND = "DESCEND"
+
+
+class RangeRequest(NamedTuple):
+    """Keys in `[key, range_end)` at `revision`; an empty `range_end` means the one key, revision 0 means now."""
+
+    key: bytes
+    range_end: bytes = b""
+    revision: int = 0
+    limit: int = 0
+    sort_target: str = SortTarget.KEY
+    sort_order: str = SortOrder.NONE
+    keys_only: bool = False
+    count_only: bool = False
+    min_mod_revision: int = 0
+    max_mod_revision: int = 0
+    min_create_revision: int = 0
+    max_create_revision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResponse:
+    """`count` is the number of keys in the interval, whatever `limit` and the revision filters cut from `kvs`."""
+
+    kvs: tuple[KeyValue, ...]
+    count: int
+    more: bool
+    revision: int
+
+
+class PutRequest(NamedTuple):
+    key: bytes
+    value: bytes = b""
+    lease: int = 0
+    prev_kv: bool = False
+    ignore_value: bool = False
+    ignore_lease: bool = False
+
+
+class PutResponse(NamedTuple):
+    revision: int
+    prev_kv: KeyValue | None = None
+
+
+class DeleteRangeRequest(NamedTuple):
+    key: bytes
+    range_end: bytes = b""
+    prev_kv: bool = False
+
+
+class DeleteRangeResponse(NamedTuple):
+    revision: int
+    deleted: int = 0
+    prev_kvs: tuple[KeyValue, ...] = ()
+
+
+class CompareTarget(StrEnum):
+    VERSION = "VERSION"
+    CREATE = "CREATE"
+    MOD = "MOD"
+    VALUE = "VALUE"
+    LEASE = "LEASE"
+
+
+class CompareResult(StrEnum):
+    EQUAL = "EQUAL"
+    NOT_EQUAL = "NOT_EQUAL"
+    GREATER = "GREATER"
+    LESS = "LESS"
+
+
+class Compare(NamedTuple):
+    """A condition of a transaction: `target` of `key` stands in relation `result` to `operand`.
+
+    With `range_end` every key of the interval must fulfil it. A key that doesn't exist has version, revisions and
+    lease 0; a comparison of its *value* is false whatever is asked.
+    """
+
+    key: bytes
+    target: str
+    result: str
+    operand: int | bytes
+    range_end: bytes = b""
+
+
+class TxnRequest(NamedTuple):
+    compare: Sequence[Compare] = ()
+    success: Sequence[Request] = ()
+    failure: Sequence[Request] = ()
+
+
+class TxnResponse(NamedTuple):
+    """`responses` belongs to the branch that ran, in its order; a nested transaction's `revision` is 0, as upstream."""
+
+    succeeded: bool
+    responses: tuple[Response, ...]
+    revision: int
+
+
+Request: TypeAlias = RangeRequest | PutRequest | DeleteRangeRequest | TxnRequest
+Response: TypeAlias = RangeResponse | PutResponse | DeleteRangeResponse | TxnResponse
+
+
+class EventType(StrEnum):
+    PUT = "PUT"
+    DELETE = "DELETE"
+
+
+class Event(NamedTuple):
+    """A change of one key. `kv` of a deletion holds the key and the revision of the deletion alone."""
+
+    type: EventType
+    kv: KeyValue
+    prev_kv: KeyValue | None = None
+
+
+class WatchFilter(StrEnum):
+    NOPUT = "NOPUT"
+    NODELETE = "NODELETE"
+
+
+class WatchResponse(NamedTuple):
+    """What a watcher receives: the confirmation (`created`), events, an end (`canceled`), or progress (nothing else).
+
+    All events of one revision are in one response. `compact_revision` is set when the watcher was cancelled because
+    its start had been compacted; `cancel_reason` when it never could have begun.
+    """
+
+    revision: int
+    events: tuple[Event, ...] = ()
+    compact_revision: int = 0
+    created: bool = False
+    canceled: bool = False
+    cancel_reason: str = ""

@@ -1,0 +1,333 @@
+"""The multi-version store: every write makes a revision, and old revisions stay readable until compacted.
+
+Upstream: etcd server/storage/mvcc/kvstore.go, kvstore_txn.go, server/etcdserver/txn/{range,put,delete,txn}.go
+Simplified: leases can't be granted, so a put that names one is refused as upstream refuses an unknown lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from k8slab.etcd.backend import Backend
+from k8slab.etcd.errors import CompactedError, FutureRevisionError, KeyNotFoundError, LeaseNotFoundError
+from k8slab.etcd.index import TreeIndex
+from k8slab.etcd.messages import (
+    Compare,
+    DeleteRangeRequest,
+    DeleteRangeResponse,
+    KeyValue,
+    PutRequest,
+    PutResponse,
+    RangeRequest,
+    RangeResponse,
+    Request,
+    Response,
+    SortOrder,
+    SortTarget,
+    TxnRequest,
+    TxnResponse,
+)
+from k8slab.etcd.revision import Revision
+from k8slab.etcd.txn import MAX_TXN_OPS, check_intervals, check_request, holds
+from k8slab.etcd.watch import Watcher, WatchHub
+
+_SORT_KEYS: dict[str, Any] = {
+    SortTarget.KEY: lambda kv: kv.key,
+    SortTarget.VERSION: lambda kv: kv.version,
+    SortTarget.CREATE: lambda kv: kv.create_revision,
+    SortTarget.MOD: lambda kv: kv.mod_revision,
+    SortTarget.VALUE: lambda kv: kv.value,
+}
+
+
+class Store:
+    """A store of one member. `revision` starts at 1; `compact_revision` is the oldest that can be read (0: all)."""
+
+    def __init__(self) -> None:
+        self.revision = 1
+        self.compact_revision = 0
+        self._index = TreeIndex()
+        self._backend = Backend()
+        self._hub = WatchHub(self)
+
+    def range(self, key: bytes, range_end: bytes = b"", **options: Any) -> RangeResponse:
+        """Read `[key, range_end)`. Options are the fields of RangeRequest: revision, limit, sort_target, sort_order,
+        keys_only, count_only, min_/max_ mod_/create_revision. Raises CompactedError, FutureRevisionError."""
+        request = RangeRequest(key, range_end, **options)
+        check_request(request)
+        self._check_revision(request.revision, self.revision)
+        return self._range(request, self.revision)
+
+    def put(
+        self,
+        key: bytes,
+        value: bytes = b"",
+        lease: int = 0,
+        prev_kv: bool = False,
+        ignore_value: bool = False,
+        ignore_lease: bool = False,
+    ) -> PutResponse:
+        """Write one key. The ignore flags keep the present value or lease and need the key to exist."""
+        request = PutRequest(key, value, lease, prev_kv, ignore_value, ignore_lease)
+        check_request(request)
+        if lease:
+            raise LeaseNotFoundError
+        self._check_put(request)
+        write = _Write(self)
+        response = write.put(request)
+        write.end()
+        return response
+
+    def delete_range(self, key: bytes, range_end: bytes = b"", prev_kv: bool = False) -> DeleteRangeResponse:
+        """Delete `[key, range_end)` in one revision. Deleting nothing makes none."""
+        request = DeleteRangeRequest(key, range_end, prev_kv)
+        check_request(request)
+        write = _Write(self)
+        response = write.delete_range(request)
+        write.end()
+        return response
+
+    def txn(
+        self, compare: Sequence[Compare] = (), success: Sequence[Request] = (), failure: Sequence[Request] = ()
+    ) -> TxnResponse:
+        """If all of `compare` hold do `success`, else `failure`: at once, in at most one revision, or not at all.
+
+        The branches of nested transactions are chosen before anything is written. Raises the EtcdError of the first
+        request that can't be carried out; the store is unchanged then.
+        """
+        request = TxnRequest(tuple(compare), tuple(success), tuple(failure))
+        check_request(request, MAX_TXN_OPS)
+        check_intervals(request.success)
+        check_intervals(request.failure)
+        path = list(self._compare_to_path(request))
+        chosen = list(_chosen(request, iter(path)))
+        for operation in chosen:
+            if isinstance(operation, PutRequest):
+                self._check_put(operation)
+        for operation in chosen:
+            if isinstance(operation, RangeRequest):
+                self._check_revision(operation.revision, self.revision)
+        write = _Write(self)
+        response = write.txn(request, iter(path))
+        write.end()
+        return response._replace(revision=self.revision)
+
+    def compact(self, revision: int) -> int:
+        """Forget what only reads before `revision` could see; return the current revision.
+
+        Raises CompactedError if that has happened already, FutureRevisionError beyond the current revision.
+        """
+        if revision <= self.compact_revision:
+            raise CompactedError
+        if revision > self.revision:
+            raise FutureRevisionError
+        self.compact_revision = revision
+        self._backend.compact(revision, self._index.compact(revision))
+        return self.revision
+
+    def watch(
+        self,
+        key: bytes,
+        range_end: bytes = b"",
+        start_revision: int = 0,
+        prev_kv: bool = False,
+        filters: Iterable[str] = (),
+        *,
+        sync: bool = True,
+    ) -> Watcher:
+        """Watch `[key, range_end)` from `start_revision` (0: the next one) on.
+
+        The past is queued at once; with `sync=False` the watcher stays unsynced until `sync_watchers()`, as in etcd,
+        where a loop does that every 100 ms. A start before `compact_revision` ends the watch with a response that
+        says so. `filters` suppress events: "NOPUT", "NODELETE".
+        """
+        if start_revision < 0:
+            raise ValueError(f"start_revision is {start_revision}, expected 0 or more")
+        watcher = self._hub.watch(key, range_end, start_revision, prev_kv, filters)
+        if sync:
+            self.sync_watchers()
+        return watcher
+
+    def sync_watchers(self) -> None:
+        """Bring every unsynced watcher up to date, or cancel it if compaction overtook it."""
+        if self._hub.unsynced:
+            self._hub.sync()
+
+    def since(self, revision: int) -> Iterator[KeyValue]:
+        """Every change from `revision` on that compaction has left, oldest first."""
+        return self._backend.since(revision)
+
+    def previous(self, kv: KeyValue) -> KeyValue | None:
+        """The key as it was before the change `kv`; None if it did not exist or the past has been compacted."""
+        before = kv.mod_revision - 1
+        if before < self.compact_revision:
+            return None
+        revision = self._index.revision_of(kv.key, before)
+        return None if revision is None else self._backend.records[revision]
+
+    def view(self) -> dict[str, Any]:
+        """Revisions, living keys with their values, generations of every remembered key, watchers."""
+        return {
+            "revision": self.revision,
+            "compact_revision": self.compact_revision,
+            "keys": {
+                kv.key.decode("latin-1"): {
+                    **kv._asdict(),
+                    "key": kv.key.decode("latin-1"),
+                    "value": kv.value.decode("latin-1"),
+                }
+                for kv in self.range(b"\x00", b"\x00").kvs
+            },
+            "generations": {
+                index.key.decode("latin-1"): {
+                    str(number): [str(revision) for revision in generation.revisions]
+                    for number, generation in enumerate(index.generations)
+                }
+                for index in self._index
+            },
+            "watchers": self._hub.view(),
+        }
+
+    def check_invariants(self) -> None:
+        """AssertionError naming what is broken."""
+        assert 0 <= self.compact_revision <= self.revision, "compact_revision lies outside [0, revision]"
+        self._index.check_invariants()
+        self._backend.check_invariants()
+        self._hub.check_invariants()
+        indexed = {revision: index.key for index in self._index for g in index.generations for revision in g.revisions}
+        assert set(indexed) == set(self._backend.records), "the index and the backend hold different revisions"
+        for revision, key in indexed.items():
+            assert self._backend.records[revision].key == key, f"record {revision} belongs to another key"
+            assert revision.main <= self.revision, f"record {revision} lies in the future"
+        for index in self._index:
+            living = index.generations[-1]
+            if living.revisions:
+                kv = self._backend.records[living.revisions[-1]]
+                assert kv.version == living.version, f"key {index.key!r}: version {kv.version}, not {living.version}"
+                assert kv.create_revision == living.created.main, f"key {index.key!r} has a wrong create_revision"
+
+    def _check_revision(self, revision: int, current: int) -> None:
+        if revision > current:
+            raise FutureRevisionError
+        if 0 < revision < self.compact_revision:
+            raise CompactedError
+
+    def _check_put(self, request: PutRequest) -> None:
+        if request.ignore_value or request.ignore_lease:
+            index = self._index.find(request.key)
+            if index is None or not index.is_alive:
+                raise KeyNotFoundError
+        if request.lease:
+            raise LeaseNotFoundError
+
+    def _range(self, request: RangeRequest, current: int) -> RangeResponse:
+        """Read with `current` as the newest revision: one more than committed inside a transaction that wrote."""
+        at_revision = request.revision if request.revision > 0 else current
+        revisions = self._index.revisions(request.key, request.range_end, at_revision)
+        count = len(revisions)
+        if request.count_only:
+            return RangeResponse((), count, False, current)
+        is_filtered = any(request[-4:])
+        if request.limit > 0 and request.sort_order == SortOrder.NONE and not is_filtered:
+            # As upstream: without an order the cut is made in key order, before a sort by another target.
+            del revisions[request.limit + 1 :]
+        records = self._backend.records
+        kvs = [records[revision] for revision in revisions]
+        if is_filtered:
+            kvs = [kv for kv in kvs if _passes(request, kv)]
+        if request.sort_target != SortTarget.KEY or request.sort_order == SortOrder.DESCEND:
+            kvs.sort(key=_SORT_KEYS[request.sort_target], reverse=request.sort_order == SortOrder.DESCEND)
+        more = 0 < request.limit < len(kvs)
+        if more:
+            del kvs[request.limit :]
+        if request.keys_only:
+            kvs = [kv._replace(value=b"") for kv in kvs]
+        return RangeResponse(tuple(kvs), count, more, current)
+
+    def _compare_to_path(self, request: TxnRequest) -> Iterator[bool]:
+        """For the transaction and those nested in the branches taken, in order: did the compares hold?"""
+        succeeded = all(
+            holds(compare, self._range(RangeRequest(compare.key, compare.range_end), self.revision).kvs)
+            for compare in request.compare
+        )
+        yield succeeded
+        for operation in request.success if succeeded else request.failure:
+            if isinstance(operation, TxnRequest):
+                yield from self._compare_to_path(operation)
+
+
+def _passes(request: RangeRequest, kv: KeyValue) -> bool:
+    return (
+        (not request.max_mod_revision or kv.mod_revision <= request.max_mod_revision)
+        and (not request.min_mod_revision or kv.mod_revision >= request.min_mod_revision)
+        and (not request.max_create_revision or kv.create_revision <= request.max_create_revision)
+        and (not request.min_create_revision or kv.create_revision >= request.min_create_revision)
+    )
+
+
+def _chosen(request: TxnRequest, path: Iterator[bool]) -> Iterator[Request]:
+    """The operations that will run, nested transactions unfolded."""
+    for operation in request.success if next(path) else request.failure:
+        if isinstance(operation, TxnRequest):
+            yield from _chosen(operation, path)
+        else:
+            yield operation
+
+
+class _Write:
+    """One write transaction: its changes share the main revision and become visible to watchers at `end()`."""
+
+    __slots__ = ("changes", "main", "store")
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.main = store.revision + 1
+        self.changes: list[KeyValue] = []
+
+    @property
+    def current(self) -> int:
+        return self.main if self.changes else self.store.revision
+
+    def put(self, request: PutRequest) -> PutResponse:
+        store, key = self.store, request.key
+        index = store._index.find(key)
+        previous = store._backend.records[index.modified] if index is not None and index.is_alive else None
+        value = previous.value if request.ignore_value and previous else request.value
+        lease = previous.lease if request.ignore_lease and previous else request.lease
+        revision = Revision(self.main, len(self.changes))
+        generation = store._index.put(key, revision)
+        self._record(revision, KeyValue(key, generation.created.main, self.main, generation.version, value, lease))
+        return PutResponse(self.main, previous if request.prev_kv else None)
+
+    def delete_range(self, request: DeleteRangeRequest) -> DeleteRangeResponse:
+        store = self.store
+        previous = store._range(RangeRequest(request.key, request.range_end), self.main).kvs
+        for kv in previous:
+            revision = Revision(self.main, len(self.changes))
+            store._index.tombstone(kv.key, revision)
+            self._record(revision, KeyValue(kv.key, 0, self.main, 0, b""))
+        return DeleteRangeResponse(self.current, len(previous), previous if request.prev_kv else ())
+
+    def txn(self, request: TxnRequest, path: Iterator[bool]) -> TxnResponse:
+        succeeded = next(path)
+        responses: list[Response] = []
+        for operation in request.success if succeeded else request.failure:
+            if isinstance(operation, RangeRequest):
+                responses.append(self.store._range(operation, self.current))
+            elif isinstance(operation, PutRequest):
+                responses.append(self.put(operation))
+            elif isinstance(operation, DeleteRangeRequest):
+                responses.append(self.delete_range(operation))
+            else:
+                responses.append(self.txn(operation, path))
+        return TxnResponse(succeeded, tuple(responses), 0)
+
+    def end(self) -> None:
+        if self.changes:
+            self.store.revision = self.main
+            self.store._hub.notify(self.main, self.changes)
+
+    def _record(self, revision: Revision, kv: KeyValue) -> None:
+        self.store._backend.append(revision, kv)
+        self.changes.append(kv)

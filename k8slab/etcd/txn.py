@@ -1,0 +1,138 @@
+"""What makes a transaction legal, and which branch it takes.
+
+Upstream: etcd server/etcdserver/api/v3rpc/key.go (checks of the request), server/etcdserver/txn/txn.go (compares)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from k8slab.etcd.errors import (
+    DuplicateKeyError,
+    EmptyKeyError,
+    LeaseProvidedError,
+    TooManyOpsError,
+    ValueProvidedError,
+)
+from k8slab.etcd.messages import (
+    Compare,
+    CompareResult,
+    CompareTarget,
+    DeleteRangeRequest,
+    KeyValue,
+    PutRequest,
+    RangeRequest,
+    Request,
+    SortOrder,
+    SortTarget,
+    TxnRequest,
+)
+
+MAX_TXN_OPS = 128
+
+Interval = tuple[bytes, bytes]
+
+_TARGETS = tuple(CompareTarget)
+_RESULTS = tuple(CompareResult)
+_ABSENT = KeyValue(b"", 0, 0, 0, b"")
+
+
+def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
+    """Raise the EtcdError for a request that could never be executed; TypeError for one that is none."""
+    if isinstance(request, TxnRequest):
+        check_txn_request(request, max_ops)
+        return
+    if not isinstance(request, RangeRequest | PutRequest | DeleteRangeRequest):
+        raise TypeError(
+            f"request is {request!r}, expected a RangeRequest, PutRequest, DeleteRangeRequest or TxnRequest"
+        )
+    if not isinstance(request.key, bytes):
+        raise TypeError(f"key is {request.key!r}, expected bytes")
+    if not request.key:
+        raise EmptyKeyError
+    if isinstance(request, RangeRequest):
+        SortTarget(request.sort_target)
+        SortOrder(request.sort_order)
+    elif isinstance(request, PutRequest):
+        if not isinstance(request.value, bytes):
+            raise TypeError(f"value of key {request.key!r} is {request.value!r}, expected bytes")
+        if request.ignore_value and request.value:
+            raise ValueProvidedError
+        if request.ignore_lease and request.lease:
+            raise LeaseProvidedError
+
+
+def check_txn_request(request: TxnRequest, max_ops: int = MAX_TXN_OPS) -> None:
+    """Limits, keys and operands of a transaction and of those nested in it."""
+    operations = max(len(request.compare), len(request.success), len(request.failure))
+    if operations > max_ops:
+        raise TooManyOpsError
+    for compare in request.compare:
+        if not compare.key:
+            raise EmptyKeyError
+        if compare.target not in _TARGETS or compare.result not in _RESULTS:
+            raise ValueError(f"compare {compare!r}: expected a target of {_TARGETS} and a result of {_RESULTS}")
+        wanted = bytes if compare.target == CompareTarget.VALUE else int
+        if not isinstance(compare.operand, wanted):
+            raise TypeError(f"operand of compare {compare!r} is {compare.operand!r}, expected {wanted.__name__}")
+    for operation in (*request.success, *request.failure):
+        check_request(operation, max_ops - operations)
+
+
+def check_intervals(requests: Sequence[Request]) -> tuple[dict[bytes, None], list[Interval]]:
+    """Raise DuplicateKeyError if one branch writes a key twice. Return the keys it puts and the intervals it deletes.
+
+    Two deletions may overlap, and the two branches of a nested transaction may put the same key: one of them runs.
+    """
+    deletes = [(request.key, request.range_end) for request in requests if isinstance(request, DeleteRangeRequest)]
+    puts: dict[bytes, None] = {}
+    for request in requests:
+        if not isinstance(request, TxnRequest):
+            continue
+        puts_then, deletes_then = check_intervals(request.success)
+        puts_else, deletes_else = check_intervals(request.failure)
+        for key in puts_then:
+            _add_put(puts, deletes, key)
+        for key in puts_else:
+            if key in puts and key in puts_then:
+                continue
+            _add_put(puts, deletes, key)
+        deletes += deletes_then + deletes_else
+    for request in requests:
+        if isinstance(request, PutRequest):
+            _add_put(puts, deletes, request.key)
+    return puts, deletes
+
+
+def _add_put(puts: dict[bytes, None], deletes: Sequence[Interval], key: bytes) -> None:
+    # A deletion "from key" has range_end \0, which sorts below every key: upstream notices only a put of its first key.
+    if key in puts or any(first == key or first < key < end for first, end in deletes):
+        raise DuplicateKeyError
+    puts[key] = None
+
+
+def holds(compare: Compare, kvs: Sequence[KeyValue]) -> bool:
+    """Whether every one of `kvs` (the keys that exist in the compare's interval) fulfils the condition."""
+    if kvs:
+        return all(_holds_for(compare, kv) for kv in kvs)
+    return compare.target != CompareTarget.VALUE and _holds_for(compare, _ABSENT)
+
+
+def _holds_for(compare: Compare, kv: KeyValue) -> bool:
+    if compare.target == CompareTarget.VALUE and isinstance(compare.operand, bytes):
+        relation = (kv.value > compare.operand) - (kv.value < compare.operand)
+    elif isinstance(compare.operand, int):
+        actual = {
+            CompareTarget.VERSION: kv.version,
+            CompareTarget.CREATE: kv.create_revision,
+            CompareTarget.MOD: kv.mod_revision,
+            CompareTarget.LEASE: kv.lease,
+        }[CompareTarget(compare.target)]
+        relation = (actual > compare.operand) - (actual < compare.operand)
+    else:
+        raise TypeError(f"operand of compare {compare!r} does not fit its target")
+    if compare.result == CompareResult.EQUAL:
+        return relation == 0
+    if compare.result == CompareResult.NOT_EQUAL:
+        return relation != 0
+    return relation > 0 if compare.result == CompareResult.GREATER else relation < 0
