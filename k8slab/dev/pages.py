@@ -1,0 +1,68 @@
+"""Build the book with Jupyter Book 1, and serve the built pages on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import webbrowser
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from k8slab.dev.environment import SetUpError
+
+__all__ = ["build", "serve"]
+
+FIRST_PORT = 8000
+PORTS_TRIED = 100
+
+
+def build(root: Path, output: Path | None = None) -> Path:
+    """Build the pages strictly (every warning fails, every reference is checked) and return their folder.
+
+    `output`: where `_build` goes, the top folder if not given. SetUpError when the build fails.
+    """
+    command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "--toc", "book/_toc.yml"]
+    command += ["-W", "-n", "--keep-going"]
+    if output is not None:
+        command += ["--path-output", str(output)]
+    done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise SetUpError(f"the book does not build (exit code {done.returncode}); the warnings are above")
+    return (output or root) / "_build" / "html"
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """Files of one folder, without a line in the terminal for each."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        return
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+
+def server(html: Path, first_port: int = FIRST_PORT) -> ThreadingHTTPServer:
+    """A server of the folder on 127.0.0.1, on the first free port. SetUpError when none is free."""
+    for port in range(first_port, first_port + PORTS_TRIED):
+        try:
+            return ThreadingHTTPServer(("127.0.0.1", port), partial(Pages, directory=str(html)))
+        except OSError:
+            continue
+    raise SetUpError(f"no free port from {first_port} to {first_port + PORTS_TRIED - 1} on 127.0.0.1")
+
+
+def serve(html: Path) -> int:
+    """Serve until interrupted; print the address, and open it where there is a desktop."""
+    with server(html) as pages:
+        address = f"http://127.0.0.1:{pages.server_port}/"
+        print(f"the book: {address}   (Ctrl-C ends it)", flush=True)
+        if sys.stdout.isatty() and (sys.platform == "darwin" or os.environ.get("DISPLAY")):
+            webbrowser.open(address)
+        try:
+            pages.serve_forever()
+        except KeyboardInterrupt:
+            print()
+    return 0

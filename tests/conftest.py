@@ -1,0 +1,72 @@
+"""Settings of every test run: hypothesis, and the rule that CI skips only what tests/allowed_skips.txt names."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.counts import SOAK
+
+ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+
+# Usual runs draw the same examples every time; a soak draws new ones and prints how to repeat a failure.
+settings.register_profile(
+    "k8slab",
+    deadline=None,
+    derandomize=not SOAK,
+    database=None,
+    print_blob=SOAK,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("k8slab")
+
+
+def allowed_skips(text: str) -> dict[str, str]:
+    """Glob over test ids -> reason. ValueError for a line without a reason."""
+    rows = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    rules: dict[str, str] = {}
+    for row in rows:
+        pattern, bar, reason = (part.strip() for part in row.partition("|"))
+        if not (pattern and bar and reason):
+            raise ValueError(f"{ALLOWED.name}: {row!r} must read: glob | reason")
+        rules[pattern] = reason
+    return rules
+
+
+def forbidden(skipped: list[str], rules: dict[str, str]) -> list[str]:
+    """Ids of skipped tests that no rule admits."""
+    return [test for test in skipped if not any(fnmatchcase(test, pattern) for pattern in rules)]
+
+
+class SkipsInCI:
+    """Collects skips; with CI=true one that is not listed fails the run."""
+
+    def __init__(self) -> None:
+        self.skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.skipped.append(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.skipped.append(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if forbidden(self.skipped, allowed_skips(ALLOWED.read_text(encoding="utf-8"))):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        wrong = forbidden(self.skipped, allowed_skips(ALLOWED.read_text(encoding="utf-8")))
+        if wrong:
+            terminalreporter.section("skipped in CI without a line in tests/allowed_skips.txt")
+            terminalreporter.write_line("\n".join(wrong))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SkipsInCI(), "skips-in-ci")
