@@ -3,7 +3,8 @@
 Validators return the list of error texts; an empty list means valid. Lengths are counted in UTF-8 bytes.
 
 Upstream: apimachinery/pkg/util/validation/validation.go,
-    apimachinery/pkg/api/validate/content/{dns,kube,identifier,path,errors}.go, apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go
+    apimachinery/pkg/api/validate/content/{dns,kube,identifier,path,errors}.go,
+    apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go
 """
 
 from __future__ import annotations
