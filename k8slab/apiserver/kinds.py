@@ -1,0 +1,124 @@
+"""How the API server's and etcd's trace events look and read.
+
+Writes of interest are the main story (`write`); reads, status writes, events and what the server and etcd make of a
+request are details. Leases have a kind of their own, which a trace leaves out by default.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from k8slab.sim import Kind, add_kinds
+
+__all__ = ["DEEDS", "deed", "speaker"]
+
+_CALL = ("who", "does", "verb", "resource", "key", "subresource", "detail")
+_ANSWER = ("resource", "key", "verb", "code", "reason", "message")
+
+add_kinds(
+    {
+        "write": Kind("write", 1, _CALL, "{does} {key}", "{who} {does} {resource} {key}{detail}"),
+        "write.detail": Kind("write", 2, _CALL, "{does} {key}", "{who} {does} {resource} {key}{detail}"),
+        "lease.renew": Kind("write", 2, _CALL, "renews {key}", "{who} {does} {resource} {key}{detail}"),
+        "request": Kind("request", 2, _CALL, "{verb} {resource}", "{who} {does} {resource} {key}{detail}"),
+        "serve": Kind(
+            "serve", 2, ("verb", "resource", "key"), "serves {verb}", "the API server serves {verb} {resource} {key}"
+        ),
+        "admission": Kind(
+            "serve",
+            2,
+            ("plugin", "phase", "changed", "resource", "key"),
+            "{plugin}: {changed}",
+            "admission plugin {plugin} ({phase}) changes {changed} fields of {resource} {key}",
+        ),
+        "response.error": Kind(
+            "wait", 2, _ANSWER, "{code} {reason}", "the answer to {verb} {resource} {key} is {code} {reason}: {message}"
+        ),
+        "response.lost": Kind(
+            "wait",
+            2,
+            ("resource", "key", "verb", "where"),
+            "no answer",
+            "{verb} {resource} {key} gets no answer, the {where} is lost: nobody knows whether it happened",
+        ),
+        "etcd.commit": Kind(
+            "commit",
+            2,
+            ("resource", "key", "revision", "op"),
+            "rev {revision}",
+            "etcd commits revision {revision}: {op} {resource} {key}",
+        ),
+        "watch.open": Kind(
+            "watch",
+            2,
+            ("resource", "client", "since", "selector"),
+            "watch {resource}",
+            "{client} watches {resource} since {since}{selector}",
+        ),
+        "watch.close": Kind(
+            "watch",
+            2,
+            ("resource", "client", "why"),
+            "watch closed",
+            "the watch of {client} on {resource} ends: {why}",
+        ),
+        "watch.event": Kind(
+            "watch",
+            2,
+            ("type", "resource", "key", "revision"),
+            "{type} {key}",
+            "a watch delivers {type} {resource} {key} of revision {revision}",
+        ),
+    }
+)
+
+DEEDS = {
+    "create": "creates",
+    "update": "updates",
+    "patch": "patches",
+    "delete": "deletes",
+    "deletecollection": "deletes all",
+    "get": "gets",
+    "list": "lists",
+    "watch": "watches",
+}
+
+_CONTROLLERS = {
+    "deployment": "the Deployment controller",
+    "replicaset": "the ReplicaSet controller",
+    "statefulset": "the StatefulSet controller",
+    "daemonset": "the DaemonSet controller",
+    "job": "the Job controller",
+    "cronjob": "the CronJob controller",
+    "garbage-collector": "the garbage collector",
+    "endpointslice": "the EndpointSlice controller",
+    "node-lifecycle": "the node lifecycle controller",
+    "taint-eviction": "the taint eviction controller",
+    "namespace": "the namespace controller",
+    "serviceaccount": "the ServiceAccount controller",
+    "root-ca": "the root CA publisher",
+    "ttl": "the node TTL controller",
+}
+
+
+@lru_cache(maxsize=4096)
+def speaker(lane: str) -> str:
+    """A lane as a sentence names it: `kcm/replicaset` is "the ReplicaSet controller"."""
+    component, _, rest = lane.partition("/")
+    if component == "kcm":
+        name = rest.partition("/")[0]
+        return _CONTROLLERS.get(name, f"the {name or 'controller'} controller" if name != "informers" else "an informer")
+    if component == "kubelet":
+        return f"the kubelet on {rest.partition('/')[0]}" if rest else "a kubelet"
+    if component == "scheduler":
+        return "the scheduler"
+    return component or lane
+
+
+def deed(verb: str, subresource: str) -> str:
+    """What somebody does, as a verb in the present tense."""
+    if subresource == "binding":
+        return "binds"
+    if subresource == "eviction":
+        return "evicts"
+    return f"{DEEDS[verb]} {subresource} of" if subresource else DEEDS[verb]

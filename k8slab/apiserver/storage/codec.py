@@ -1,0 +1,68 @@
+"""Objects to bytes and back: JSON with sorted keys in the storage version, each revision decoded once.
+
+The writer seeds the memo with the object it wrote, so that in a running server nothing is ever decoded; another
+server over the same store decodes each revision the first time it sees it.
+
+Upstream: apimachinery/pkg/runtime/serializer/json, apiserver/pkg/storage/etcd3/decoder.go
+Simplified: JSON in place of protobuf for built-in kinds; no encryption at rest.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from k8slab.api.objects import Frozen, Object, freeze
+from k8slab.etcd import KeyValue
+
+__all__ = ["Codec", "encode", "with_revision"]
+
+_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encode(obj: Object) -> bytes:
+    """The bytes etcd holds: without resourceVersion, which is the revision of the key itself."""
+    metadata = obj["metadata"]
+    if "resourceVersion" in metadata:
+        obj = {**obj, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+    return _encode(obj).encode()
+
+
+def with_revision(obj: Object, revision: int) -> Frozen:
+    """The same object with another resourceVersion; everything but the metadata is shared."""
+    metadata = Frozen({**freeze(obj["metadata"]), "resourceVersion": str(revision)})
+    if isinstance(obj, Frozen):
+        return Frozen({**obj, "metadata": metadata})
+    return Frozen({k: metadata if k == "metadata" else freeze(v) for k, v in obj.items()})
+
+
+class Codec:
+    """Decodes values of etcd, keeping up to `size` objects by (key, revision)."""
+
+    def __init__(self, size: int = 4096) -> None:
+        self.decoded = 0
+        self._size = size
+        self._memo: dict[tuple[bytes, int], Frozen] = {}
+
+    def seed(self, key: bytes, revision: int, obj: Frozen) -> None:
+        """Remember what `key` holds as of `revision`."""
+        memo = self._memo
+        memo[(key, revision)] = obj
+        if len(memo) > self._size:
+            del memo[next(iter(memo))]
+
+    def decode(self, kv: KeyValue) -> Frozen:
+        """The object in a key-value pair, with its resourceVersion."""
+        found = self._memo.get((kv.key, kv.mod_revision))
+        if found is None:
+            document: dict[str, Any] = json.loads(kv.value)
+            self.decoded += 1
+            found = with_revision(document, kv.mod_revision)
+            self.seed(kv.key, kv.mod_revision, found)
+        return found
+
+    def check_invariants(self) -> None:
+        """AssertionError when the memo is out of bounds or names a wrong revision."""
+        assert len(self._memo) <= self._size, f"memo holds {len(self._memo)} objects, more than {self._size}"
+        for (_, revision), obj in self._memo.items():
+            assert obj["metadata"]["resourceVersion"] == str(revision), f"memo: {obj['metadata']} is not of {revision}"
