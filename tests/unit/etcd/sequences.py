@@ -22,7 +22,7 @@ from k8slab.etcd import (
     WatchResponse,
 )
 
-INTEGERS = [
+INTEGERS = (
     "revision",
     "limit",
     "lease",
@@ -30,10 +30,7 @@ INTEGERS = [
     "max_mod_revision",
     "min_create_revision",
     "max_create_revision",
-    "version",
-    "create_revision",
-    "mod_revision",
-]
+)
 OPERANDS = {"VERSION": "version", "CREATE": "create_revision", "MOD": "mod_revision", "LEASE": "lease"}
 
 
