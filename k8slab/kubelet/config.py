@@ -1,0 +1,104 @@
+"""What a node is made of, how long its work takes, and how its containers behave.
+
+Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go (periods)
+Simplified: no process runs. A container pulls, starts, becomes ready, and then runs until it is stopped, unless
+its Pod carries an annotation `k8slab.dev/...` (see `Behaviour`). Images have no size: a pull takes `pull_ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from k8slab.api.objects import Object
+
+__all__ = ["Behaviour", "NodeConfig", "Timings", "annotated_behaviour"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Durations in milliseconds of virtual time."""
+
+    sandbox_ms: int = 150
+    pull_ms: int = 500
+    create_ms: int = 20
+    start_ms: int = 30
+    stop_ms: int = 200
+    ready_after_register_ms: int = 50
+    lease_renew_ms: int = 10_000
+    node_status_ms: int = 10_000
+    node_report_ms: int = 300_000
+    crash_backoff_ms: int = 10_000
+    crash_backoff_max_ms: int = 300_000
+    pull_backoff_ms: int = 10_000
+    pull_backoff_max_ms: int = 300_000
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            value = getattr(self, name)
+            if value < 0:
+                raise ValueError(f"timings.{name}: {value!r}: expected milliseconds, 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    """A machine: what it offers, and how it is labelled. Quantities as in manifests."""
+
+    name: str
+    cpu: str = "4"
+    memory: str = "16Gi"
+    pods: str = "110"
+    ephemeral_storage: str = "100Gi"
+    extended: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Object, ...] = ()
+    internal_ip: str = "10.0.0.1"
+    pod_cidr: str = "10.244.0.0/24"
+    reserved_cpu: str = "0"
+    reserved_memory: str = "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """How one container behaves. From annotations of its Pod, all optional:
+
+    `k8slab.dev/run-ms`: it exits by itself after so long; `k8slab.dev/exit-code`: with this code (0);
+    `k8slab.dev/ready-after-ms`: ready so long after its start, -1 never; `k8slab.dev/stop-ms`: how long it takes
+    to exit after SIGTERM; `k8slab.dev/pull-error`: pulling its image fails with this text.
+    """
+
+    run_ms: int | None = None
+    exit_code: int = 0
+    ready_after_ms: int = 0
+    stop_ms: int | None = None
+    pull_error: str = ""
+
+
+BehaviourOf = Callable[[Object, Object], Behaviour]
+
+_PREFIX = "k8slab.dev/"
+
+
+def annotated_behaviour(pod: Object, container: Object) -> Behaviour:
+    """The behaviour that the Pod's annotations ask for; readiness also waits for the probes' initial delays.
+
+    A value that is no integer is ignored, as a program ignores a flag it cannot read: the Pod is not ours to refuse.
+    """
+    notes: Mapping[str, str] = pod["metadata"].get("annotations") or {}
+    delay = sum(
+        int((container.get(probe) or {}).get("initialDelaySeconds") or 0) * 1000
+        for probe in ("startupProbe", "readinessProbe")
+    )
+    ready = _integer(notes, "ready-after-ms")
+    return Behaviour(
+        run_ms=_integer(notes, "run-ms"),
+        exit_code=_integer(notes, "exit-code") or 0,
+        ready_after_ms=delay if ready is None else ready,
+        stop_ms=_integer(notes, "stop-ms"),
+        pull_error=notes.get(_PREFIX + "pull-error", ""),
+    )
+
+
+def _integer(notes: Mapping[str, str], name: str) -> int | None:
+    text = notes.get(_PREFIX + name, "")
+    return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else None

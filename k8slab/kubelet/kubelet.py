@@ -1,0 +1,320 @@
+"""The kubelet: registers its node, keeps its Lease, and makes the Pods bound to it run.
+
+One task a Pod (`kubelet/<node>/pod/<uid>`) drives that Pod's sandbox: it moves it as far as the clock allows,
+reports what happened as Events, writes the status when it changed, and waits for the next thing that is due or for
+the Pod to change. A Pod that is deleted is stopped within its grace period, its last status written, and then
+removed from the API with grace 0, guarded by its uid: another Pod of the same name must not be hit.
+
+Upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go,
+staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
+Simplified: no admission by resources, no eviction, no volumes, no static Pods, no PLEG relist (the runtime reports
+at once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from k8slab.api.errors import AlreadyExistsError, ConflictError, NotFoundError, StatusError
+from k8slab.api.objects import Object, key_of
+from k8slab.api.scheme import LEASES, NODES, PODS
+from k8slab.api.times import micro_time
+from k8slab.api.transport import MERGE_PATCH
+from k8slab.client import Client, EventRecorder, SharedInformerFactory
+from k8slab.kubelet.node_status import new_node, node_conditions
+from k8slab.kubelet.runtime import ContainerRuntime, Happened, PodSandbox
+from k8slab.kubelet.status_writer import pod_status
+from k8slab.sim.component import Component
+from k8slab.sim.loop import Loop, Wait, Waiters, pause, sleep
+
+__all__ = ["Kubelet"]
+
+_RETRY_MS = 200
+_LEASE_SECONDS = 40
+_CONTAINER_KINDS = {"pull": "container.pull", "started": "container.start", "exit": "container.exit"}
+
+
+class _PodWorker:
+    """The latest Pod a worker has been given, and where it waits."""
+
+    __slots__ = ("gone", "news", "pod")
+
+    def __init__(self, loop: Loop, pod: Object) -> None:
+        self.pod = pod
+        self.gone = False
+        self.news = Waiters(loop)
+
+
+class Kubelet:
+    """One node's agent. `runtime` holds the containers and outlives the kubelet.
+
+    `start()` begins; `component.kill()` is a crash of the kubelet: containers run on.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        component: Component,
+        client: Client,
+        runtime: ContainerRuntime,
+        *,
+        record_events: bool = True,
+    ) -> None:
+        self.loop = loop
+        self.component = component
+        self.client = client
+        self.runtime = runtime
+        self.node = runtime.node
+        self.lane = component.name
+        self.is_ready = True
+        self._recorder = (
+            EventRecorder(loop, client, component, "kubelet", host=self.node.name) if record_events else None
+        )
+        self._workers: dict[str, _PodWorker] = {}
+        self._informers = SharedInformerFactory(loop, component, client)
+        self._pods = self._informers.informer(PODS, field_selector=f"spec.nodeName={self.node.name}")
+        self._pods.add_event_handler(
+            on_add=lambda pod, initial: self._update(pod),
+            on_update=lambda old, pod: self._update(pod),
+            on_delete=self._deleted,
+        )
+        self._node_changed = Waiters(loop)
+        self._node_uid = ""
+
+    def start(self) -> None:
+        """Register, send heartbeats, and take up the Pods bound to this node."""
+        self.component.spawn("node", self._node_loop())
+        self.component.spawn("lease", self._lease_loop())
+        self._informers.start()
+
+    def set_ready(self, ready: bool) -> None:
+        """Report the node as ready or not (a fault: the container runtime went down); the Pods run on."""
+        self.is_ready = ready
+        self._node_changed.wake()
+
+    # -- node --------------------------------------------------------------------------------------
+
+    async def _until_done(self, call: Callable[[], Awaitable[Any]]) -> Any:
+        """Repeat a call until it is answered. An outcome that is not known is repeated: the calls are idempotent."""
+        while True:
+            try:
+                return await call()
+            except TimeoutError:
+                pass_ms = _RETRY_MS
+            except StatusError as error:
+                if error.is_definite and not isinstance(error, (NotFoundError, ConflictError)):
+                    raise
+                pass_ms = _RETRY_MS
+            await sleep(pass_ms)
+
+    async def _node_loop(self) -> None:
+        node = new_node(self.node, self.loop.clock.now_ms)
+        registered = await self._until_done(lambda: self._register(node))
+        self._node_uid = registered["metadata"]["uid"]
+        self._event_on_node("Normal", "Starting", "Starting kubelet.")
+        await sleep(self.runtime.timings.ready_after_register_ms)
+        reported_ms = -self.runtime.timings.node_report_ms
+        shown: bool | None = None
+        while True:
+            now, ready = self.loop.clock.now_ms, self.is_ready
+            if ready is not shown or now - reported_ms >= self.runtime.timings.node_report_ms:
+                await self._until_done(self._report_node)
+                reported_ms = now
+                if ready is not shown:
+                    word = "NodeReady" if ready else "NodeNotReady"
+                    self._event_on_node("Normal", word, f"Node {self.node.name} status is now: {word}")
+                shown = ready
+            if self.is_ready is shown:
+                await pause(Wait((self._node_changed,), self.runtime.timings.node_status_ms, periodic=True))
+                self.loop.trace.current = None
+                await self._check_reported()
+
+    async def _register(self, node: dict[str, Any]) -> Object:
+        try:
+            return await self.client.create(NODES, node)
+        except AlreadyExistsError:
+            return await self.client.get(NODES, self.node.name)
+
+    async def _report_node(self) -> None:
+        node = await self.client.get(NODES, self.node.name)
+        conditions = node_conditions(
+            self.loop.clock.now_ms, (node.get("status") or {}).get("conditions") or (), ready=self.is_ready
+        )
+        patch = {"metadata": {"uid": node["metadata"]["uid"]}, "status": {"conditions": conditions}}
+        await self.client.patch(NODES, self.node.name, patch, patch_type=MERGE_PATCH, subresource="status")
+
+    async def _check_reported(self) -> None:
+        """Somebody else (the node lifecycle controller) may have called this node Unknown: say otherwise."""
+        node = await self._until_done(lambda: self.client.get(NODES, self.node.name))
+        want = "True" if self.is_ready else "False"
+        have = {c["type"]: c["status"] for c in (node.get("status") or {}).get("conditions") or []}
+        if have.get("Ready") != want:
+            await self._until_done(self._report_node)
+
+    def _event_on_node(self, kind: str, reason: str, message: str) -> None:
+        if self._recorder is not None:
+            reference = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": self.node.name, "uid": self._node_uid},
+            }
+            self._recorder.event(reference, kind, reason, message)
+
+    async def _lease_loop(self) -> None:
+        rng = self.loop.stream(f"kubelet/{self.node.name}/lease")
+        interval = self.runtime.timings.lease_renew_ms
+        while True:
+            await self._until_done(self._renew)
+            await sleep(interval + int(rng.random() * 0.04 * interval), periodic=True)
+            self.loop.trace.current = None
+
+    async def _renew(self) -> None:
+        name, now = self.node.name, micro_time(self.loop.clock.now_ms)
+        try:
+            await self.client.patch(
+                LEASES,
+                name,
+                {"spec": {"renewTime": now}},
+                namespace="kube-node-lease",
+                patch_type=MERGE_PATCH,
+            )
+        except NotFoundError:
+            spec = {"holderIdentity": name, "leaseDurationSeconds": _LEASE_SECONDS, "renewTime": now}
+            metadata = {"name": name, "namespace": "kube-node-lease"}
+            lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
+            await self.client.create(LEASES, lease, namespace="kube-node-lease")
+
+    # -- Pods --------------------------------------------------------------------------------------
+
+    def _update(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.pod = pod
+            worker.news.wake()
+            return
+        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") and uid not in self.runtime.sandboxes:
+            if "deletionTimestamp" not in pod["metadata"]:
+                return  # it ended before this kubelet started
+        self.loop.trace.emit("kubelet.admit", self.lane, node=self.node.name, key=key_of(pod))
+        worker = self._workers[uid] = _PodWorker(self.loop, pod)
+        self.component.spawn(f"pod/{uid}", self._work(worker))
+
+    def _deleted(self, pod: Object) -> None:
+        worker = self._workers.get(pod["metadata"]["uid"])
+        if worker is not None:
+            worker.gone = True
+            worker.news.wake()
+
+    async def _work(self, worker: _PodWorker) -> None:
+        uid = worker.pod["metadata"]["uid"]
+        sandbox = self.runtime.run_pod(worker.pod, self.loop.clock.now_ms)
+        while True:
+            now, pod, gone = self.loop.clock.now_ms, worker.pod, worker.gone
+            sandbox.pod = pod
+            is_deleted = gone or "deletionTimestamp" in pod["metadata"]
+            if is_deleted:
+                self._stop(sandbox, pod, now, gone=gone)
+            self._report(sandbox, pod, sandbox.advance(now))
+            if gone and sandbox.has_stopped():
+                break
+            if not gone:
+                done = await self._write_status(worker, sandbox, now)
+                if done and is_deleted and sandbox.has_stopped() and not worker.gone:
+                    done = await self._remove(worker)
+                if not done:
+                    await sleep(_RETRY_MS)
+                    continue
+            if worker.pod is pod and worker.gone == gone:
+                due = sandbox.next_due_ms(now)
+                await pause(Wait((worker.news,), None if due is None else max(0, due - self.loop.clock.now_ms)))
+        self.runtime.remove_pod(uid)
+        self._workers.pop(uid, None)
+
+    def _stop(self, sandbox: PodSandbox, pod: Object, now: int, *, gone: bool) -> None:
+        grace = 0 if gone else pod["metadata"].get("deletionGracePeriodSeconds", 0)
+        if sandbox.stop_deadline_ms is None and not sandbox.has_stopped():
+            self.loop.trace.emit("pod.stop", self.lane, node=self.node.name, key=sandbox.key, grace_ms=grace * 1000)
+        deadline = sandbox.stop_deadline_ms
+        left = grace * 1000 if deadline is None or gone else min(grace * 1000, max(0, deadline - now))
+        self._report(sandbox, pod, sandbox.stop(now, left))
+
+    def _report(self, sandbox: PodSandbox, pod: Object, happened: list[Happened]) -> None:
+        for one in happened:
+            kind = _CONTAINER_KINDS.get(one.kind)
+            common = {"node": self.node.name, "key": sandbox.key}
+            if kind == "container.pull":
+                image = one.message.split('"')[1]
+                self.loop.trace.emit(kind, self.lane, **common, image=image)
+            elif kind == "container.exit":
+                self.loop.trace.emit(kind, self.lane, **common, container=one.container, code=one.value)
+            elif kind is not None:
+                self.loop.trace.emit(kind, self.lane, **common, container=one.container)
+            elif one.kind == "back-off":
+                self.loop.trace.emit("container.backoff", self.lane, **common, container=one.container, ms=one.value)
+            if one.reason and self._recorder is not None:
+                self._recorder.event(
+                    pod, one.type, one.reason, one.message, field_path=_field_path(sandbox, one.container)
+                )
+
+    async def _write_status(self, worker: _PodWorker, sandbox: PodSandbox, now: int) -> bool:
+        """Write the status if it says anything new; False when that has to be tried again."""
+        pod = worker.pod
+        old, metadata = pod.get("status") or {}, pod["metadata"]
+        status = pod_status(sandbox, pod, now)
+        if not _differs(status, old):
+            return True
+        if _is_ready(status) and not _is_ready(old):
+            self.loop.trace.emit("pod.running", self.lane, node=self.node.name, key=sandbox.key)
+        try:
+            written = await self.client.patch(
+                PODS,
+                metadata["name"],
+                {"metadata": {"uid": metadata["uid"]}, "status": status},
+                namespace=metadata["namespace"],
+                patch_type=MERGE_PATCH,
+                subresource="status",
+            )
+        except (NotFoundError, ConflictError):
+            worker.gone = True  # this Pod is no more, whoever has its name now
+        except (StatusError, TimeoutError):
+            return False
+        else:
+            if worker.pod is pod:
+                worker.pod = written
+        return True
+
+    async def _remove(self, worker: _PodWorker) -> bool:
+        """Take the stopped Pod out of the API; False when that has to be tried again."""
+        metadata = worker.pod["metadata"]
+        has_finalizers = bool(metadata.get("finalizers"))
+        if has_finalizers and metadata.get("deletionGracePeriodSeconds") == 0:
+            return True  # done here: it goes when its finalizers do
+        try:
+            await self.client.delete(
+                PODS, metadata["name"], metadata["namespace"], uid=metadata["uid"], grace_period_seconds=0
+            )
+        except (NotFoundError, ConflictError):
+            worker.gone = True
+        except (StatusError, TimeoutError):
+            return False
+        else:
+            worker.gone = not has_finalizers
+        return True
+
+
+def _field_path(sandbox: PodSandbox, container: str) -> str:
+    if not container:
+        return ""
+    is_init = any(c.name == container and c.is_init for c in sandbox.containers)
+    return f"spec.{'initContainers' if is_init else 'containers'}{{{container}}}"
+
+
+def _is_ready(status: Object) -> bool:
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
+
+
+def _differs(new: Object, old: Object) -> bool:
+    """Whether the status to write says anything else than the one that is there."""
+    return any(old.get(key) != value for key, value in new.items())
