@@ -29,6 +29,7 @@ __all__ = [
     "milli_value",
     "quantity",
     "value",
+    "wrap_int64",
 ]
 
 DECIMAL_SI = "DecimalSI"
@@ -53,7 +54,7 @@ _DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES
 _BINARY_SUFFIX_OF = {0: "", **{exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}}
 
 
-def _wrap(number: int) -> int:
+def wrap_int64(number: int) -> int:
     """As int64 arithmetic leaves it."""
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
@@ -103,7 +104,7 @@ def _scaled_up(amount: int, exponent: int) -> tuple[int, bool]:
         if amount != _MIN and _fits(product):
             return product, True
         if amount != _MIN and exponent in (1, 2, 3, 6, 9):
-            return _wrap(product), False
+            return wrap_int64(product), False
     return 0, False
 
 
@@ -242,13 +243,13 @@ class Quantity:
     def __sub__(self, other: Quantity) -> Quantity:
         number_format = self.format if self.amount else other.format
         if not (self.is_big or other.is_big):
-            total = _add_small(self, _wrap(-other.amount), other.scale)
+            total = _add_small(self, wrap_int64(-other.amount), other.scale)
             if total is not None:
                 return Quantity(*total, number_format)
         return _add_big(self, -other.amount, other.scale, number_format)
 
     def __neg__(self) -> Quantity:
-        amount = -self.amount if self.is_big else _wrap(-self.amount)
+        amount = -self.amount if self.is_big else wrap_int64(-self.amount)
         return Quantity(amount, self.scale, self.format, is_big=self.is_big)
 
     def mul(self, factor: int) -> tuple[Quantity, bool]:
@@ -375,15 +376,15 @@ def _add_big(a: Quantity, amount: int, scale: int, number_format: str) -> Quanti
 def _big_scaled_value(amount: int, digits: int) -> int:
     """scaledValue: `amount` without its last `digits` digits, as int64; any remainder adds one, also below zero."""
     if digits == 0:
-        return _wrap(amount)
+        return wrap_int64(amount)
     if digits < 0:
-        return _wrap(amount * (10**-digits if digits >= -_MAX_SMALL_DIGITS else _MIN))
+        return wrap_int64(amount * (10**-digits if digits >= -_MAX_SMALL_DIGITS else _MIN))
     if amount < _MAX and digits < 19:
-        small = _wrap(amount)
+        small = wrap_int64(amount)
         result = _quotient(small, 10**digits)
         return result if small == result * 10**digits else result + 1
     result, remainder = divmod(amount, _power(digits))
-    return _wrap(_wrap(result) + (remainder != 0))
+    return wrap_int64(wrap_int64(result) + (remainder != 0))
 
 
 @lru_cache(maxsize=8192)
