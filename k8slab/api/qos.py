@@ -109,6 +109,12 @@ def _memory_request(container: Object) -> int:
     return resource_list((container.get("resources") or {}).get("requests")).get("memory", ZERO).value()
 
 
+def _is_sidecar(pod: Object, container: Object) -> bool:
+    name = container.get("name")
+    init_containers = pod["spec"].get("initContainers") or ()
+    return is_restartable_init_container(container) and any(c.get("name") == name for c in init_containers)
+
+
 def _divide(a: int, b: int) -> int:
     """Towards zero, as Go does."""
     return a // b if a >= 0 else -(-a // b)
@@ -144,7 +150,7 @@ def oom_score_adj(pod: Object, container: Object, memory_capacity: int, *, pod_l
         return 1000 - _divide(wrap_int64(1000 * wrap_int64(memory + spare)), memory_capacity)
 
     adjust = score(_memory_request(container))
-    if is_restartable_init_container(container) and pod["spec"].get("containers"):
+    if _is_sidecar(pod, container) and pod["spec"].get("containers"):
         # A sidecar must not be killed before the containers it serves.
         adjust = min(adjust, score(min(map(_memory_request, pod["spec"]["containers"]))))
     adjust = max(adjust, 1000 + GUARANTEED_OOM_SCORE_ADJ)
