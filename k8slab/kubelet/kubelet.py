@@ -32,7 +32,6 @@ __all__ = ["Kubelet"]
 
 _RETRY_MS = 200
 _LEASE_SECONDS = 40
-_CONTAINER_KINDS = {"pull": "container.pull", "started": "container.start", "exit": "container.exit"}
 
 
 class _PodWorker:
@@ -194,9 +193,9 @@ class Kubelet:
             worker.pod = pod
             worker.news.wake()
             return
-        if (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed") and uid not in self.runtime.sandboxes:
-            if "deletionTimestamp" not in pod["metadata"]:
-                return  # it ended before this kubelet started
+        has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+        if has_ended and uid not in self.runtime.sandboxes and "deletionTimestamp" not in pod["metadata"]:
+            return  # before this kubelet started
         self.loop.trace.emit("kubelet.admit", self.lane, node=self.node.name, key=key_of(pod))
         worker = self._workers[uid] = _PodWorker(self.loop, pod)
         self.component.spawn(f"pod/{uid}", self._work(worker))
@@ -241,22 +240,20 @@ class Kubelet:
         self._report(sandbox, pod, sandbox.stop(now, left))
 
     def _report(self, sandbox: PodSandbox, pod: Object, happened: list[Happened]) -> None:
+        emit, node, key = self.loop.trace.emit, self.node.name, sandbox.key
         for one in happened:
-            kind = _CONTAINER_KINDS.get(one.kind)
-            common = {"node": self.node.name, "key": sandbox.key}
-            if kind == "container.pull":
+            if one.kind == "pull":
                 image = one.message.split('"')[1]
-                self.loop.trace.emit(kind, self.lane, **common, image=image)
-            elif kind == "container.exit":
-                self.loop.trace.emit(kind, self.lane, **common, container=one.container, code=one.value)
-            elif kind is not None:
-                self.loop.trace.emit(kind, self.lane, **common, container=one.container)
+                emit("container.pull", self.lane, node=node, key=key, image=image)
+            elif one.kind == "started":
+                emit("container.start", self.lane, node=node, key=key, container=one.container)
+            elif one.kind == "exit":
+                emit("container.exit", self.lane, node=node, key=key, container=one.container, code=one.value)
             elif one.kind == "back-off":
-                self.loop.trace.emit("container.backoff", self.lane, **common, container=one.container, ms=one.value)
+                emit("container.backoff", self.lane, node=node, key=key, container=one.container, ms=one.value)
             if one.reason and self._recorder is not None:
-                self._recorder.event(
-                    pod, one.type, one.reason, one.message, field_path=_field_path(sandbox, one.container)
-                )
+                path = _field_path(sandbox, one.container)
+                self._recorder.event(pod, one.type, one.reason, one.message, field_path=path)
 
     async def _write_status(self, worker: _PodWorker, sandbox: PodSandbox, now: int) -> bool:
         """Write the status if it says anything new; False when that has to be tried again."""

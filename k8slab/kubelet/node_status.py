@@ -18,6 +18,7 @@ __all__ = ["new_node", "node_conditions", "node_resources"]
 
 VERSION = "v1.36.2"
 
+_NOT_YET = "container runtime status check may not have completed yet"
 _PRESSURES = (
     ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -68,7 +69,7 @@ def node_resources(config: NodeConfig) -> tuple[dict[str, str], dict[str, str]]:
     }
     allocatable = dict(capacity)
     for name, reserved in (("cpu", config.reserved_cpu), ("memory", config.reserved_memory)):
-        allocatable[name] = str(Quantity.parse(capacity[name]).sub(Quantity.parse(reserved)))
+        allocatable[name] = str(Quantity.parse(capacity[name]) - Quantity.parse(reserved))
     return capacity, allocatable
 
 

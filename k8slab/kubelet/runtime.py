@@ -107,7 +107,6 @@ class PodSandbox:
     ip: str = ""
     sandbox_ready_ms: int = 0
     stop_deadline_ms: int | None = None
-    killed: bool = False
 
     # -- what is asked of it -----------------------------------------------------------------------
 
@@ -183,23 +182,16 @@ class PodSandbox:
         """No container will be started again: the restart policy says so, or the Pod is being stopped."""
         if self.stop_deadline_ms is not None:
             return self.has_stopped()
-        if self.killed:
+        if any(self._has_failed_for_good(c) for c in self.containers):
             return True
-        policy = self.pod["spec"].get("restartPolicy", "Always")
-        for container in self.containers:
-            if container.is_sidecar:
-                continue
-            if container.state is not ContainerState.EXITED:
-                init_failed = policy == "Never" and any(
-                    c.is_init and c.state is ContainerState.EXITED and c.exit_code for c in self.containers
-                )
-                if not init_failed:
-                    return False
-            elif (not container.is_init and self._restarts(container)) or (
-                container.is_init and container.exit_code and policy != "Never"
-            ):
-                return False
-        return True
+        return all(
+            c.state is ContainerState.EXITED and not self._restarts(c) for c in self.containers if not c.is_sidecar
+        )
+
+    def _has_failed_for_good(self, container: Container) -> bool:
+        """An init container that failed and is not started again: the Pod has failed."""
+        failed = container.is_init and container.state is ContainerState.EXITED and container.exit_code != 0
+        return failed and not self._restarts(container)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -338,7 +330,8 @@ class PodSandbox:
             self._restart(container, now_ms, events)
             return
         metadata = self.pod["metadata"]
-        what = f"restarting failed container {container.name} in pod {metadata['name']}_{metadata['namespace']}({self.uid})"
+        pod = f"{metadata['name']}_{metadata['namespace']}({self.uid})"
+        what = f"restarting failed container {container.name} in pod {pod}"
         text = f"Back-off {what}"
         events.append(Happened("back-off", container.name, "Warning", "BackOff", text, delay))
         container.state, container.reason = ContainerState.BACKOFF, "CrashLoopBackOff"

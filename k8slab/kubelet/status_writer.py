@@ -64,7 +64,7 @@ def _conditions(
     old = {c["type"]: c for c in (pod.get("status") or {}).get("conditions") or []}
     has_network = 0 <= sandbox.sandbox_ready_ms <= now_ms and phase not in ("Succeeded", "Failed")
     ready = containers_ready_condition(spec, inits, mains, phase)
-    new = {
+    new: dict[str, dict[str, Any]] = {
         "PodReadyToStartContainers": {
             "type": "PodReadyToStartContainers",
             "status": "True" if has_network else "False",

@@ -250,6 +250,7 @@ class Loop:
         self.order: Order = order if order is not None else Fifo()
         self.actions = 0
         self.tasks: dict[int, Task] = {}
+        self.current: Task | None = None  # the task whose step this is
         self.changed = False  # a revision was committed during this action: `run(until=)` looks then
         self._ready: list[Task] = []
         self._timers: list[_Timer] = []
@@ -458,6 +459,7 @@ class Loop:
         self._drop_timer(task)
         task.turn += 1
         trace.current = task.cause
+        self.current = task
         try:
             waiting = task.step()
         except StopIteration as stop:
@@ -477,6 +479,7 @@ class Loop:
                 self._park(task, waiting)
         finally:
             trace.current = None
+            self.current = None
 
     def _park(self, task: Task, waiting: Pause) -> None:
         if waiting is None:
