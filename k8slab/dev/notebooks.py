@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +73,13 @@ def joined_streams(outputs: list[Any]) -> list[Any]:
     """Neighbouring pieces of the same stream as one output: where a stream is cut depends on timing."""
     joined: list[Any] = []
     for output in outputs:
-        previous = joined[-1] if joined else {}
-        if output["output_type"] == "stream" and previous.get("name") == output["name"]:
-            whole = "".join(previous["text"]) + "".join(output["text"])
-            joined[-1] = {**previous, "text": whole.splitlines(keepends=True)}
-        else:
+        if output["output_type"] != "stream":
             joined.append(output)
+            continue
+        text = "".join(output["text"])
+        if joined and joined[-1].get("name") == output["name"]:
+            text = "".join(joined.pop()["text"]) + text
+        joined.append({**output, "text": text.splitlines(keepends=True)})
     return joined
 
 
@@ -104,10 +105,10 @@ def write_form(notebook: Notebook) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def main(argv: list[str]) -> int:
-    """Exit code 1 with --check when a file would change."""
+def main(argv: list[str], default: Sequence[Path] = ()) -> int:
+    """Exit code 1 with --check when a file would change. `default`: the files when none are named."""
     parser = argparse.ArgumentParser(prog="python -m k8slab.dev notebook", description=__doc__)
-    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("files", nargs="*", type=Path, default=default, help="all notebooks if none is named")
     parser.add_argument("--check", action="store_true", help="write nothing; tell which files would change")
     options = parser.parse_args(argv)
     changed = 0
@@ -119,7 +120,3 @@ def main(argv: list[str]) -> int:
         if not options.check and not same:
             path.write_text(text, encoding="utf-8")
     return 1 if changed and options.check else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -94,7 +94,7 @@ def notebook(root: Path, arguments: list[str]) -> int:
     """Execute notebooks and store byte-stable outputs; with --check only tell whether that would change them."""
     from k8slab.dev.notebooks import main as execute
 
-    return execute(arguments or [str(root / name) for name in notebooks(root)])
+    return execute(arguments, [root / name for name in notebooks(root)])
 
 
 def lock(root: Path, arguments: list[str]) -> int:

@@ -1,0 +1,49 @@
+"""Sphinx extension of the book: text that several widgets of a page share is stored once in it.
+
+Every widget model carries its own copy of its JavaScript and styles; a page with five steppers would hold five
+times 30 KB. Equal strings move to the key `shared` of the page's widget state, and the models refer to them by
+`k8slab-shared:NUMBER`; book/_static/k8slab-static.js puts them back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from sphinx.application import Sphinx
+
+STATE = "application/vnd.jupyter.widget-state+json"
+MARK = "k8slab-shared:"
+SHORTEST = 200  # shorter strings are not worth a reference
+
+
+def share(widgets: dict[str, Any]) -> dict[str, Any]:
+    """A widget-state document whose models name equal long strings by number."""
+    models = widgets.get("state", {})
+    texts = [value for model in models.values() for value in model["state"].values() if isinstance(value, str)]
+    repeated = [text for text, count in Counter(texts).items() if count > 1 and len(text) >= SHORTEST]
+    numbers = {text: str(number) for number, text in enumerate(repeated)}
+
+    def short(value: Any) -> Any:
+        return MARK + numbers[value] if isinstance(value, str) and value in numbers else value
+
+    state = {
+        key: {**model, "state": {name: short(value) for name, value in model["state"].items()}}
+        for key, model in models.items()
+    }
+    return {**widgets, "state": state, "shared": {number: text for text, number in numbers.items()}}
+
+
+def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Rewrite the widget state that myst-nb adds to a page's scripts."""
+    for script in context.get("script_files", []):
+        attributes = getattr(script, "attributes", {})
+        if attributes.get("type") == STATE and "body" in attributes:
+            text = json.dumps(share(json.loads(attributes["body"])), ensure_ascii=False, separators=(",", ":"))
+            attributes["body"] = text.replace("</", "<\\/").replace("<!--", "<\\u0021--")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("html-page-context", on_page, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
