@@ -25,10 +25,10 @@ from k8slab.api.names import is_qualified_name, is_valid_label_value
 __all__ = [
     "EVERYTHING",
     "NOTHING",
+    "AggregateError",
     "Labels",
     "Requirement",
     "Selector",
-    "aggregate",
     "format_label_selector",
     "go_json",
     "go_quote",
@@ -92,10 +92,16 @@ def go_quote(text: str) -> str:
     return '"' + "".join(map(_quoted_character, text)) + '"'
 
 
-def aggregate(messages: Iterable[str]) -> str:
-    """One message as it is, several in brackets, equal ones once (util/errors.Aggregate)."""
-    distinct = list(dict.fromkeys(messages))
-    return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"
+class AggregateError(ValueError):
+    """Several errors as one: a single message as it is, more in brackets, equal ones once.
+
+    >>> str(AggregateError(["a", "b", "a"]))
+    '[a, b]'
+    """
+
+    def __init__(self, messages: Iterable[str]) -> None:
+        self.messages = tuple(dict.fromkeys(messages))
+        super().__init__(self.messages[0] if len(self.messages) == 1 else "[" + ", ".join(self.messages) + "]")
 
 
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -158,7 +164,7 @@ def _value_count_error(operator: str, values: Sequence[str]) -> str:
 def new_requirement(key: str, operator: str, values: Sequence[str] | None, path: str = "") -> Requirement:
     """A checked Requirement. `values` None is Go's nil slice and shows as null.
 
-    Raises ValueError with upstream's text; `path` is put in front of the field names in it.
+    Raises AggregateError with upstream's texts; `path` is put in front of the field names in it.
     """
     prefix = f"{path}." if path else ""
     errors = []
@@ -183,7 +189,7 @@ def new_requirement(key: str, operator: str, values: Sequence[str] | None, path:
         if value_errors:
             errors.append(_invalid(f"{prefix}values[{i}][{key}]", value, "; ".join(value_errors)))
     if errors:
-        raise ValueError(aggregate(errors))
+        raise AggregateError(errors)
     return Requirement(key, operator, tuple(given))
 
 

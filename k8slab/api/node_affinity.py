@@ -14,7 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.fields import FieldRequirement, FieldSelector
-from k8slab.api.labels import Requirement, Selector, aggregate, go_json, go_quote, new_requirement, selector_from_set
+from k8slab.api.labels import (
+    AggregateError,
+    Requirement,
+    Selector,
+    go_json,
+    go_quote,
+    new_requirement,
+    selector_from_set,
+)
 from k8slab.api.objects import Object
 
 __all__ = [
@@ -46,8 +54,8 @@ def _label_selector(expressions: Sequence[Object], path: str) -> tuple[Selector,
         try:
             key, values = expression.get("key") or "", expression.get("values")
             requirements.append(new_requirement(key, _OPERATORS[operator], values, here))
-        except ValueError as error:
-            errors.append(str(error))
+        except AggregateError as error:
+            errors += error.messages
     return Selector(requirements), errors
 
 
@@ -121,7 +129,7 @@ class NodeSelector:
         """Raises ValueError with the errors of all terms: for callers that may not use a half-parsed selector."""
         errors = [error for term in self.terms for error in term.errors]
         if errors:
-            raise ValueError(aggregate(errors))
+            raise AggregateError(errors)
 
     def matches(self, node: Object) -> bool:
         """Raises ValueError with the parse errors if no term matches and some could not be parsed."""
@@ -133,7 +141,7 @@ class NodeSelector:
             elif term.matches(labels, fields):
                 return True
         if errors:
-            raise ValueError(aggregate(errors))
+            raise AggregateError(errors)
         return False
 
 
@@ -143,7 +151,7 @@ def matches_node_selector_terms(node: Object, node_selector: Object) -> bool:
 
 
 class RequiredNodeAffinity:
-    """`spec.nodeSelector` and the required part of `spec.affinity.nodeAffinity`: both must hold. Parse once, match often."""
+    """`spec.nodeSelector` and the required part of `spec.affinity.nodeAffinity`: both must hold."""
 
     __slots__ = ("labels", "node_selector")
 
@@ -172,7 +180,7 @@ def required_node_affinity(pod: Object) -> RequiredNodeAffinity:
 
 
 class PreferredSchedulingTerms:
-    """Terms with weights. Empty terms and those of weight 0 are skipped unread; ValueError if another cannot be parsed."""
+    """Terms with weights; empty ones and those of weight 0 are skipped unread. ValueError if another has errors."""
 
     __slots__ = ("terms",)
 
@@ -185,7 +193,7 @@ class PreferredSchedulingTerms:
         ]
         errors = [error for term in self.terms for error in term.errors]
         if errors:
-            raise ValueError(aggregate(errors))
+            raise AggregateError(errors)
 
     def score(self, node: Object) -> int:
         """The sum of the weights of the terms that match the node."""

@@ -76,10 +76,7 @@ def _compares(operator: str, taint_value: str, bound: str) -> bool:
 
 def any_tolerates(tolerations: Iterable[Object], taint: Object, *, comparison_operators: bool = False) -> bool:
     """TolerationsTolerateTaint."""
-    for toleration in tolerations:
-        if tolerates(toleration, taint, comparison_operators=comparison_operators):
-            return True
-    return False
+    return any(tolerates(toleration, taint, comparison_operators=comparison_operators) for toleration in tolerations)
 
 
 def is_scheduling_taint(taint: Object) -> bool:
