@@ -1,0 +1,49 @@
+"""Defaults of role bindings, priority classes and webhook configurations.
+
+Upstream: pkg/apis/{rbac,scheduling,admissionregistration}/v1/defaults.go
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "set_mutating_webhook_defaults",
+    "set_priority_class_defaults",
+    "set_role_binding_defaults",
+    "set_validating_webhook_defaults",
+]
+
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+def set_role_binding_defaults(binding: dict[str, Any]) -> None:
+    reference = binding["roleRef"]
+    reference["apiGroup"] = reference.get("apiGroup") or _RBAC_GROUP
+    for subject in binding.get("subjects", ()):
+        if subject.get("kind") in ("User", "Group"):
+            subject.setdefault("apiGroup", _RBAC_GROUP)
+
+
+def set_priority_class_defaults(priority_class: dict[str, Any]) -> None:
+    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def set_validating_webhook_defaults(configuration: dict[str, Any]) -> None:
+    for webhook in configuration.get("webhooks", ()):
+        webhook.setdefault("failurePolicy", "Fail")
+        webhook.setdefault("matchPolicy", "Equivalent")
+        webhook.setdefault("namespaceSelector", {})
+        webhook.setdefault("objectSelector", {})
+        webhook.setdefault("timeoutSeconds", 10)
+        for rule in webhook.get("rules", ()):
+            rule.setdefault("scope", "*")
+        service = webhook["clientConfig"].get("service")
+        if service:
+            service.setdefault("port", 443)
+
+
+def set_mutating_webhook_defaults(configuration: dict[str, Any]) -> None:
+    set_validating_webhook_defaults(configuration)
+    for webhook in configuration.get("webhooks", ()):
+        webhook.setdefault("reinvocationPolicy", "Never")
