@@ -33,7 +33,7 @@ from k8slab.api.objects import Object, freeze, key_of, thaw
 from k8slab.api.scheme import GVR, PODS, SCHEME
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import Request, StreamClosedError, WatchEvent
-from k8slab.sim.loop import Loop, Mailbox, sleep
+from k8slab.sim.loop import Loop, Mailbox, pause, sleep
 
 __all__ = ["FakeStream", "FakeTransport"]
 
@@ -194,7 +194,7 @@ class FakeTransport:
     async def call(self, request: Request) -> Object:
         self.requests.append(request)
         cause = self.loop.trace.current
-        await sleep(self.latency_ms)
+        await self._travel()
         fault = self._fault(request)
         try:
             if fault is not None and fault.error is not None:
@@ -202,14 +202,14 @@ class FakeTransport:
             answer = self._handle(request, cause)
         finally:
             lost = fault is not None and fault.lost
-        await sleep(self.latency_ms)
+        await self._travel()
         if lost:
             raise TimeoutError(f"no answer to {request.verb} {request.resource.resource} {request.name}")
         return answer
 
     async def watch(self, request: Request) -> FakeStream:
         self.requests.append(request)
-        await sleep(self.latency_ms)
+        await self._travel()
         fault = self._fault(request)
         if fault is not None:
             raise fault.error if fault.error is not None else TimeoutError("no answer to watch")
@@ -232,6 +232,12 @@ class FakeTransport:
                     stream.offer(change)
         self.streams.append(stream)
         return stream
+
+    async def _travel(self) -> None:
+        if self.latency_ms:
+            await sleep(self.latency_ms)
+        else:
+            await pause()
 
     # -- the server ------------------------------------------------------------------------------------
 
@@ -260,9 +266,8 @@ class FakeTransport:
     def _list(self, request: Request, cause: int | None) -> Object:
         asked = int(request.params.get("resourceVersion") or 0)
         if asked > self.revision:
-            raise StatusError(
-                f"Too large resource version: {asked}, current: {self.revision}", code=504, reason="Timeout"
-            )
+            text = f"Too large resource version: {asked}, current: {self.revision}"
+            raise StatusError(text, code=504, reason="Timeout")
         items = list(self._selected(request))
         start = int(request.params.get("continue") or 0)
         limit = int(request.params.get("limit") or 0)
@@ -294,9 +299,9 @@ class FakeTransport:
         node = thaw(request.body)["target"]["name"]
         if (old.get("spec") or {}).get("nodeName"):
             raise ConflictError.of("pods/binding", request.name, f"pod {request.name} is already assigned to node")
-        self._commit(
-            request.resource, old, {**thaw(old), "spec": {**thaw(old.get("spec") or {}), "nodeName": node}}, cause
-        )
+        new = thaw(old)
+        new["spec"] = {**(new.get("spec") or {}), "nodeName": node}
+        self._commit(request.resource, old, new, cause)
         done: Object = freeze({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201})
         return done
 
@@ -398,7 +403,7 @@ class FakeTransport:
         key = key_of(seen)
         if new is None:
             del self.objects[(gvr, key)]
-            stored = freeze({**seen, "metadata": {**seen["metadata"], "resourceVersion": str(self.revision)}})
+            stored: Object = freeze({**seen, "metadata": {**seen["metadata"], "resourceVersion": str(self.revision)}})
         else:
             new["metadata"] = {**new["metadata"], "resourceVersion": str(self.revision)}
             stored = self.objects[(gvr, key)] = freeze(new)
