@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from k8slab.controllers.deployment.sizes import Resize, Size, active, by_creation, by_size_newer, by_size_older, total_replicas
+from k8slab.controllers.deployment.sizes import (
+    Resize,
+    Size,
+    active,
+    by_creation,
+    by_size_newer,
+    by_size_older,
+    total_replicas,
+)
 
 __all__ = ["find_active_or_latest", "proportion", "proportional_sizes"]
 

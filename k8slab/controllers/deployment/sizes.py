@@ -1,6 +1,7 @@
 """A ReplicaSet reduced to the numbers that rollouts are decided by, and the orders they are visited in.
 
-Upstream: pkg/controller/controller_utils.go (ReplicaSetsByCreationTimestamp, ReplicaSetsBySizeOlder, ReplicaSetsBySizeNewer)
+Upstream: pkg/controller/controller_utils.go (ReplicaSetsByCreationTimestamp,
+ReplicaSetsBySizeOlder, ReplicaSetsBySizeNewer)
 """
 
 from __future__ import annotations
@@ -8,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-__all__ = ["Resize", "Size", "active", "by_creation", "by_size_newer", "by_size_older", "total_available", "total_replicas"]
+__all__ = [
+    "Resize",
+    "Size",
+    "active",
+    "by_creation",
+    "by_size_newer",
+    "by_size_older",
+    "total_available",
+    "total_replicas",
+]
 
 
 class Size(NamedTuple):

@@ -140,7 +140,11 @@ def scale_down_order(pods: Sequence[RankedPod], now_ms: int) -> list[RankedPod]:
     """First deleted first."""
     if len(pods) <= _INSERTION_SORT:
         return _insertion_sort(pods, lambda a, b: compare(a, b, now_ms) < 0)
-    return sorted(pods, key=cmp_to_key(lambda a, b: compare(a, b, now_ms)))
+
+    def order(a: RankedPod, b: RankedPod) -> int:
+        return compare(a, b, now_ms)
+
+    return sorted(pods, key=cmp_to_key(order))
 
 
 def pods_to_delete(pods: Sequence[Object], related: Iterable[Object], count: int, now_ms: int) -> list[Object]:
