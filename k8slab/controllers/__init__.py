@@ -1,14 +1,36 @@
 """The controllers of the controller manager: one module or package per controller.
 
+    >>> from k8slab.controllers import REGISTRY
+    >>> list(REGISTRY)[0]
+    'deployment-controller'
+    >>> from k8slab.controllers.replicaset import slow_start_batches
+    >>> slow_start_batches(12)
+    [1, 2, 4, 5]
+
+Every controller has the same shape. Its constructor takes a `ControllerContext`, asks the shared informers for what it
+reads, and registers handlers that put keys into its work queue. `start()` starts its workers, which wait until the
+informers have synced. `sync(key)` reads the cache, calls plain functions for every decision, and awaits the writes;
+between two writes anything may happen, a crash of the process included.
+
+Duties of the caller: build all controllers, then `informers.start()`, then `start()` each of them. One component per
+controller manager; killing it ends all of its controllers where they stand.
+
 Upstream: cmd/kube-controller-manager, pkg/controller
+Simplified: the controllers below only; no leader election, no metrics, no client-side rate limit (upstream: 20
+requests a second).
 """
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from k8slab.controllers.context import ControllerContext
+import k8slab.controllers.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
+from k8slab.controllers.context import Controller, ControllerContext
+from k8slab.controllers.deployment import DeploymentController
+from k8slab.controllers.replicaset import ReplicaSetController
 
-__all__ = ["REGISTRY", "ControllerContext"]
+__all__ = ["REGISTRY", "Controller", "ControllerContext"]
 
-REGISTRY: dict[str, type] = {
+REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
+    "deployment-controller": DeploymentController,
+    "replicaset-controller": ReplicaSetController,
 }
 """Every controller by upstream's name, in the order in which they are started."""

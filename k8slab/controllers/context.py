@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from k8slab.api.features import FeatureGates
+from k8slab.client import Client, EventRecorder, SharedInformerFactory
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop
 
-if TYPE_CHECKING:
-    from k8slab.api.features import FeatureGates
-    from k8slab.client import Client, EventRecorder, SharedInformerFactory
+__all__ = ["Controller", "ControllerContext"]
 
-__all__ = ["ControllerContext"]
+
+class Controller(Protocol):
+    """What all controllers have in common once they are built."""
+
+    def start(self) -> None:
+        """Start the tasks; they wait for the informers by themselves."""
 
 
 @dataclass(slots=True)
@@ -43,8 +48,6 @@ class ControllerContext:
         """The event recorder whose events name `source` (`deployment-controller`) as their component."""
         found = self._recorders.get(source)
         if found is None:
-            from k8slab.client import EventRecorder
-
             found = self._recorders[source] = EventRecorder(self.loop, self.client, self.component, source)
         return found
 
