@@ -1,0 +1,124 @@
+"""The trace kinds of the controllers that keep house: garbage, namespaces, nodes, taints.
+
+Level 1 are the decisions worth telling; in the story of a healthy Deployment none of them occurs.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+from k8slab.sim.kinds import Kind, add_kinds
+
+__all__: list[str] = []
+
+_OBJECT = ("resource", "key")
+
+add_kinds(
+    {
+        "gc.delete": Kind(
+            "work",
+            1,
+            (*_OBJECT, "policy", "why"),
+            "collect {key}",
+            "the garbage collector deletes {resource} {key} ({policy}): {why}",
+        ),
+        "gc.unown": Kind(
+            "work",
+            2,
+            (*_OBJECT, "count"),
+            "cut {count} owners",
+            "the garbage collector cuts {count} owner references of {resource} {key}",
+        ),
+        "gc.orphan": Kind(
+            "work",
+            1,
+            (*_OBJECT, "count"),
+            "orphan {count}",
+            "the garbage collector leaves the {count} dependents of {resource} {key} without an owner",
+        ),
+        "gc.finalize": Kind(
+            "work",
+            1,
+            (*_OBJECT, "finalizer"),
+            "finalize {key}",
+            "the garbage collector takes the finalizer {finalizer} off {resource} {key}",
+        ),
+        "gc.absent": Kind(
+            "state",
+            2,
+            (*_OBJECT,),
+            "{key} is absent",
+            "the garbage collector finds no {resource} {key} at the API server",
+        ),
+        "namespace.empty": Kind(
+            "work",
+            1,
+            (*_OBJECT, "remaining"),
+            "empty {key}",
+            "the namespace controller deletes what is in {key}; {remaining} objects remain",
+        ),
+        "namespace.finalize": Kind(
+            "work",
+            1,
+            _OBJECT,
+            "finalize {key}",
+            "the namespace controller finds {key} empty and takes its finalizer off",
+        ),
+        "node.unknown": Kind(
+            "state",
+            1,
+            (*_OBJECT, "silent_ms"),
+            "{key}: Ready Unknown",
+            "the node lifecycle controller heard nothing from {key} for {silent_ms} ms and marks it Unknown",
+        ),
+        "node.taint": Kind(
+            "work",
+            1,
+            (*_OBJECT, "added", "removed"),
+            "taint {key}",
+            "the node lifecycle controller taints {key}: adds {added}, removes {removed}",
+        ),
+        "node.pod-not-ready": Kind(
+            "work",
+            1,
+            (*_OBJECT, "node"),
+            "{key} not ready",
+            "the node lifecycle controller marks Pod {key} not ready, because {node} is not",
+        ),
+        "node.zone": Kind(
+            "state",
+            2,
+            ("zone", "before", "after"),
+            "zone {after}",
+            "the node lifecycle controller sees zone {zone} go from {before} to {after}",
+        ),
+        "taint.evict": Kind(
+            "work",
+            1,
+            (*_OBJECT, "node"),
+            "evict {key}",
+            "the taint eviction controller deletes Pod {key}: it does not tolerate {node} any longer",
+        ),
+        "taint.schedule": Kind(
+            "wait",
+            2,
+            (*_OBJECT, "node", "delay_ms"),
+            "evict in {delay_ms} ms",
+            "the taint eviction controller will delete Pod {key} on {node} in {delay_ms} ms",
+        ),
+        "taint.cancel": Kind(
+            "work",
+            1,
+            _OBJECT,
+            "keep {key}",
+            "the taint eviction controller cancels the deletion of Pod {key}",
+        ),
+        "podgc.delete": Kind(
+            "work",
+            1,
+            (*_OBJECT, "why"),
+            "force delete {key}",
+            "the Pod garbage collector deletes Pod {key} at once: {why}",
+        ),
+    }
+)
