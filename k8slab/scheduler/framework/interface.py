@@ -1,0 +1,252 @@
+"""The extension points: one narrow Protocol each. A plugin implements those it needs.
+
+Order in a Pod's life: PreEnqueue, QueueSort | PreFilter, Filter, PostFilter, PreScore, Score, NormalizeScore,
+Reserve, Permit | PreBind, Bind, PostBind. Everything up to Permit runs inside one action of the loop and must not
+wait; PreBind and Bind are coroutines and may call the API.
+
+Plugins are given the Pod as its API object and Nodes as `NodeInfo`. Both are read-only.
+
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go
+Simplified: no extension points for pod groups and placements; PreBind has no parallel groups; `score` answers with
+an int and raises PluginError where Go returns (score, Status); `sign_pod` returns fragments or None for "refuses".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from k8slab.api.objects import Object
+from k8slab.scheduler.framework.cycle_state import CycleState
+from k8slab.scheduler.framework.events import ClusterEventWithHint
+from k8slab.scheduler.framework.node_info import NodeInfo, PodInfo
+from k8slab.scheduler.framework.status import Status
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "BindPlugin",
+    "EnqueueExtensions",
+    "FilterPlugin",
+    "Gates",
+    "Handle",
+    "NodeStatuses",
+    "PermitPlugin",
+    "Plugin",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterExtensions",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "QueuedPod",
+    "ReservePlugin",
+    "ScoreExtensions",
+    "ScorePlugin",
+    "SignPlugin",
+    "SnapshotView",
+]
+
+MAX_NODE_SCORE = 100
+MIN_NODE_SCORE = 0
+
+
+class PreFilterResult(NamedTuple):
+    """The only Nodes worth looking at; `node_names` None: all of them."""
+
+    node_names: frozenset[str] | None = None
+
+
+class PostFilterResult(NamedTuple):
+    """The Node a preemption cleared a place on, to be written to `status.nominatedNodeName`."""
+
+    nominated_node_name: str = ""
+
+
+class QueuedPod(Protocol):
+    """What QueueSort compares."""
+
+    @property
+    def priority(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+
+
+class SnapshotView(Protocol):
+    """The Nodes as they were when the cycle began."""
+
+    @property
+    def nodes(self) -> Sequence[NodeInfo]: ...
+
+    def get(self, name: str) -> NodeInfo | None: ...
+
+
+class NodeStatuses(Protocol):
+    """Which Node was rejected by whom (PostFilter reads it)."""
+
+    def get(self, node_name: str) -> Status: ...
+
+
+class Gates(Protocol):
+    """Feature gates of a release."""
+
+    def enabled(self, name: str) -> bool: ...
+
+    def at_least(self, release: str) -> bool: ...
+
+
+class Handle(Protocol):
+    """What the framework offers to its plugins."""
+
+    @property
+    def features(self) -> Gates: ...
+    @property
+    def client(self) -> Any: ...
+    def snapshot(self) -> SnapshotView:
+        """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
+
+    def waiting_pods(self) -> list[Any]:
+        """Pods that wait in Permit, oldest first, each with `allow(plugin)` and `reject(plugin, message)`."""
+
+    def waiting_pod(self, uid: str) -> Any: ...
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """`name` is the key in the registry and in configurations."""
+
+    name: str
+
+
+@runtime_checkable
+class PreEnqueuePlugin(Protocol):
+    """Keeps a Pod out of the active queue (a gate) until it says Success."""
+
+    def pre_enqueue(self, pod: Object) -> Status: ...
+
+
+@runtime_checkable
+class QueueSortPlugin(Protocol):
+    """Orders the active queue. Exactly one per profile."""
+
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool: ...
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """Which cluster events may make Pods schedulable that this plugin rejected."""
+
+    def events_to_register(self) -> list[ClusterEventWithHint]: ...
+
+
+@runtime_checkable
+class PreFilterExtensions(Protocol):
+    """Adjust what PreFilter worked out, as if a Pod came to or left a Node (dry runs of preemption)."""
+
+    def add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status: ...
+
+    def remove_pod(self, state: CycleState, pod: Object, to_remove: PodInfo, node: NodeInfo) -> Status: ...
+
+
+@runtime_checkable
+class PreFilterPlugin(Protocol):
+    """Works out once per Pod what Filter needs; may narrow the Nodes; Skip leaves the plugin's Filter out."""
+
+    def pre_filter(
+        self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]: ...
+
+
+@runtime_checkable
+class FilterPlugin(Protocol):
+    """Can the Pod run on this Node?"""
+
+    def filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status: ...
+
+
+@runtime_checkable
+class PostFilterPlugin(Protocol):
+    """No Node was feasible: make room, or say why not."""
+
+    def post_filter(
+        self, state: CycleState, pod: Object, statuses: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]: ...
+
+
+@runtime_checkable
+class PreScorePlugin(Protocol):
+    """Works out once per Pod what Score needs; Skip leaves the plugin's Score out."""
+
+    def pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status: ...
+
+
+@runtime_checkable
+class ScorePlugin(Protocol):
+    """How good is this feasible Node? Any int; after normalising 0 to 100."""
+
+    def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int: ...
+
+
+@runtime_checkable
+class ScoreExtensions(Protocol):
+    """Brings raw scores of all feasible Nodes (same order) into 0 to 100."""
+
+    def normalize_score(
+        self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo], scores: list[int]
+    ) -> list[int]: ...
+
+
+@runtime_checkable
+class ReservePlugin(Protocol):
+    """Told that the Pod is assumed on a Node; `unreserve` must be idempotent."""
+
+    def reserve(self, state: CycleState, pod: Object, node_name: str) -> Status: ...
+
+    def unreserve(self, state: CycleState, pod: Object, node_name: str) -> None: ...
+
+
+@runtime_checkable
+class PermitPlugin(Protocol):
+    """Success, a rejection, or Wait with a timeout in ms."""
+
+    def permit(self, state: CycleState, pod: Object, node_name: str) -> tuple[Status, int]: ...
+
+
+@runtime_checkable
+class PreBindPlugin(Protocol):
+    """Before binding. `pre_bind_pre_flight` says Skip when there is nothing to do for this Pod."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: Object, node_name: str) -> Status: ...
+
+    async def pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status: ...
+
+
+@runtime_checkable
+class BindPlugin(Protocol):
+    """Writes the binding, or says Skip for the next bind plugin to do it."""
+
+    async def bind(self, state: CycleState, pod: Object, node_name: str) -> Status: ...
+
+
+@runtime_checkable
+class PostBindPlugin(Protocol):
+    """Told that the Pod was bound."""
+
+    def post_bind(self, state: CycleState, pod: Object, node_name: str) -> None: ...
+
+
+@runtime_checkable
+class SignPlugin(Protocol):
+    """Says which parts of a Pod its verdicts depend on, so that equal Pods can share them.
+
+    `node_local` True promises: filter and score depend only on these parts and on the NodeInfo.
+    """
+
+    node_local: bool
+
+    def sign_pod(self, pod: Object) -> Mapping[str, Any] | None:
+        """Fragments by name, JSON values; None: this Pod cannot share verdicts."""

@@ -1,0 +1,60 @@
+"""The in-tree plugins: one module each. A plugin is a class that takes (args, handle) and has a `name`.
+
+>>> from k8slab.scheduler.plugins import REGISTRY
+>>> sorted(REGISTRY)[:3]
+['DefaultBinder', 'DefaultPreemption', 'DynamicResources']
+
+Upstream: pkg/scheduler/framework/plugins/registry.go
+Simplified: PodTopologySpread, InterPodAffinity, ImageLocality and the volume plugins are missing: Pods with spread
+constraints, Pod affinity or volumes are placed as if they had none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from k8slab.scheduler.framework import Handle, Plugin
+from k8slab.scheduler.plugins.balanced_allocation import BalancedAllocation
+from k8slab.scheduler.plugins.default_binder import DefaultBinder
+from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
+from k8slab.scheduler.plugins.dynamic_resources import DynamicResources
+from k8slab.scheduler.plugins.fit import Fit
+from k8slab.scheduler.plugins.node_affinity import NodeAffinity
+from k8slab.scheduler.plugins.node_name import NodeName
+from k8slab.scheduler.plugins.node_ports import NodePorts
+from k8slab.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from k8slab.scheduler.plugins.priority_sort import PrioritySort
+from k8slab.scheduler.plugins.scheduling_gates import SchedulingGates
+from k8slab.scheduler.plugins.taint_toleration import TaintToleration
+
+__all__ = [
+    "REGISTRY",
+    "BalancedAllocation",
+    "DefaultBinder",
+    "DefaultPreemption",
+    "DynamicResources",
+    "Fit",
+    "NodeAffinity",
+    "NodeName",
+    "NodePorts",
+    "NodeUnschedulable",
+    "PrioritySort",
+    "SchedulingGates",
+    "TaintToleration",
+]
+
+REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
+    "DefaultBinder": DefaultBinder,
+    "DefaultPreemption": DefaultPreemption,
+    "DynamicResources": DynamicResources,
+    "NodeAffinity": NodeAffinity,
+    "NodeName": NodeName,
+    "NodePorts": NodePorts,
+    "NodeResourcesBalancedAllocation": BalancedAllocation,
+    "NodeResourcesFit": Fit,
+    "NodeUnschedulable": NodeUnschedulable,
+    "PrioritySort": PrioritySort,
+    "SchedulingGates": SchedulingGates,
+    "TaintToleration": TaintToleration,
+}

@@ -1,0 +1,47 @@
+"""PostFilter of dynamic resource allocation, for Pods without claims: it has nothing to give back, and says so.
+
+That sentence stands in every FailedScheduling event since 1.34, because the plugin is part of the default profile.
+
+Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
+Simplified: no ResourceClaims. A Pod with `spec.resourceClaims` is rejected in PreFilter, since nothing here could
+allocate for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from k8slab.api.objects import Object
+from k8slab.scheduler.framework import (
+    SKIP,
+    Code,
+    CycleState,
+    Handle,
+    NodeInfo,
+    NodeStatuses,
+    PostFilterResult,
+    PreFilterResult,
+    Status,
+)
+
+__all__ = ["DynamicResources"]
+
+
+class DynamicResources:
+    name = "DynamicResources"
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        pass
+
+    def pre_filter(
+        self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        if pod["spec"].get("resourceClaims"):
+            return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "resource claims are not simulated")
+        return None, SKIP
+
+    def post_filter(
+        self, state: CycleState, pod: Object, statuses: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        return None, Status(Code.UNSCHEDULABLE, "no new claims to deallocate")

@@ -1,0 +1,216 @@
+"""Score Nodes by how full they would be: the strategies of NodeResourcesFit.
+
+All arithmetic is Go's: int64, division towards zero (every operand here is 0 or more, so `//` does it).
+
+Upstream: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go, least_allocated.go,
+most_allocated.go, requested_to_capacity_ratio.go; pkg/scheduler/framework/plugins/helper/shape_score.go
+Simplified: resources served through DRA are not scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from k8slab.api.objects import Object
+from k8slab.api.pod_requests import pod_requests
+from k8slab.scheduler.framework import (
+    MAX_NODE_SCORE,
+    NON_MISSING_REQUESTS,
+    NodeInfo,
+    Resource,
+    is_scalar_resource,
+)
+
+__all__ = [
+    "ResourceSpec",
+    "Scorer",
+    "broken_linear",
+    "fractions_of",
+    "least_requested",
+    "most_requested",
+    "pod_request_list",
+    "requested_and_allocatable",
+    "resource_specs",
+    "strategy_scorer",
+]
+
+Scorer = Callable[[Sequence[int], Sequence[int]], int]
+"""(requested, allocatable) per configured resource -> score. Allocatable 0: leave that resource out."""
+
+MAX_CUSTOM_PRIORITY_SCORE = 10
+
+
+class ResourceSpec(NamedTuple):
+    """A resource the score looks at, and its weight."""
+
+    name: str
+    weight: int
+
+
+_DEFAULT_RESOURCES = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+
+
+def resource_specs(configured: Sequence[Mapping[str, Any]] | None) -> tuple[ResourceSpec, ...]:
+    """The resources of a plugin's args; cpu and memory, weight 1 each, when none are given."""
+    if not configured:
+        return _DEFAULT_RESOURCES
+    specs = tuple(ResourceSpec(entry["name"], entry.get("weight") or 1) for entry in configured)
+    for index, spec in enumerate(specs):
+        if not 1 <= spec.weight <= 100:
+            raise ValueError(
+                f"resources[{index}].weight: Invalid value: {spec.weight}: "
+                f"resource weight of {spec.name} should be in the range [1, 100]"
+            )
+    return specs
+
+
+def pod_request_list(pod: Object, specs: Sequence[ResourceSpec], *, defaults: bool, pod_level: bool) -> tuple[int, ...]:
+    """What the incoming Pod asks of each resource.
+
+    `defaults`: containers that say nothing count as 100m and 200Mi. `pod_level`: whether pod-level resources count.
+    """
+    requests = Resource.of(
+        pod_requests(
+            pod,
+            non_missing_container_requests=NON_MISSING_REQUESTS if defaults else None,
+            skip_pod_level_resources=not pod_level,
+        )
+    )
+    return tuple(requests.get(spec.name) for spec in specs)
+
+
+def requested_and_allocatable(
+    specs: Sequence[ResourceSpec], pod_requests: Sequence[int], node: NodeInfo, *, non_zero: bool
+) -> tuple[list[int], list[int]]:
+    """Per resource: what would be requested on the Node with the Pod there, and what the Node has.
+
+    `non_zero`: count the neighbours with defaults. A named resource the Pod does not ask for is left out (0, 0).
+    """
+    requested, allocatable = [], []
+    has, used = node.allocatable, node.requested
+    for (name, _), amount in zip(specs, pod_requests, strict=True):
+        if name == "cpu":
+            capacity = has.milli_cpu
+            total = (node.non_zero_cpu if non_zero else used.milli_cpu) + amount
+        elif name == "memory":
+            capacity = has.memory
+            total = (node.non_zero_memory if non_zero else used.memory) + amount
+        elif amount == 0 and is_scalar_resource(name):
+            capacity = total = 0
+        else:
+            capacity, total = has.get(name), used.get(name) + amount
+        allocatable.append(capacity)
+        requested.append(total if capacity else 0)
+    return requested, allocatable
+
+
+def least_requested(requested: int, capacity: int) -> int:
+    """100 for an empty Node, 0 for a full (or over-full) one."""
+    if capacity == 0 or requested > capacity:
+        return 0
+    return (capacity - requested) * MAX_NODE_SCORE // capacity
+
+
+def most_requested(requested: int, capacity: int) -> int:
+    """0 for an empty Node, 100 for a full (or over-full) one."""
+    if capacity == 0:
+        return 0
+    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
+def _weighted_mean(specs: Sequence[ResourceSpec], one: Callable[[int, int], int]) -> Scorer:
+    weights = [spec.weight for spec in specs]
+
+    def score(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+        total = weight_sum = 0
+        for weight, amount, capacity in zip(weights, requested, allocatable, strict=True):
+            if capacity:
+                total += one(amount, capacity) * weight
+                weight_sum += weight
+        return total // weight_sum if weight_sum else 0
+
+    return score
+
+
+def _truncated(numerator: int, denominator: int) -> int:
+    """Go's integer division: towards zero."""
+    quotient = abs(numerator) // abs(denominator)
+    return quotient if (numerator < 0) == (denominator < 0) else -quotient
+
+
+def broken_linear(shape: Sequence[tuple[int, int]]) -> Callable[[int], int]:
+    """The function through these (utilization, score) points, flat before the first and after the last.
+
+    >>> [broken_linear([(0, 0), (50, 100), (100, 20)])(x) for x in (-5, 25, 75, 200)]
+    [0, 50, 60, 20]
+    """
+
+    def at(utilization: int) -> int:
+        for index, (x, y) in enumerate(shape):
+            if utilization <= x:
+                if index == 0:
+                    return y
+                x0, y0 = shape[index - 1]
+                return y0 + _truncated((y - y0) * (utilization - x0), x - x0)
+        return shape[-1][1]
+
+    return at
+
+
+def _requested_to_capacity_ratio(specs: Sequence[ResourceSpec], shape: Sequence[tuple[int, int]]) -> Scorer:
+    curve = broken_linear([(x, y * (MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE)) for x, y in shape])
+
+    def score(requested: Sequence[int], allocatable: Sequence[int]) -> int:
+        total = weight_sum = 0
+        for (_, weight), amount, capacity in zip(specs, requested, allocatable, strict=True):
+            if capacity == 0:
+                continue
+            one = curve(100 if amount > capacity else amount * 100 // capacity)
+            if one > 0:  # a resource that scores 0 is left out of the mean, weight and all
+                total += one * weight
+                weight_sum += weight
+        # math.Round: halves away from zero; the mean is never negative.
+        return int(total / weight_sum + 0.5) if weight_sum else 0
+
+    return score
+
+
+def _shape(strategy: Mapping[str, Any]) -> list[tuple[int, int]]:
+    points = (strategy.get("requestedToCapacityRatio") or {}).get("shape") or ()
+    shape = [(point.get("utilization") or 0, point.get("score") or 0) for point in points]
+    if not shape:
+        raise ValueError(
+            "scoringStrategy.requestedToCapacityRatio.shape: Required value: at least one point must be specified"
+        )
+    for index, (x, y) in enumerate(shape):
+        where = f"scoringStrategy.requestedToCapacityRatio.shape[{index}]"
+        if not 0 <= x <= 100:
+            raise ValueError(f"{where}.utilization: Invalid value: {x}: not in valid range [0-100]")
+        if not 0 <= y <= MAX_CUSTOM_PRIORITY_SCORE:
+            raise ValueError(f"{where}.score: Invalid value: {y}: not in valid range [0-10]")
+        if index and x <= shape[index - 1][0]:
+            raise ValueError(
+                f"{where}.utilization: Invalid value: {x}: utilization values must be sorted in increasing order"
+            )
+    return shape
+
+
+def strategy_scorer(strategy: Mapping[str, Any], specs: Sequence[ResourceSpec]) -> Scorer:
+    """The scorer that `scoringStrategy` of NodeResourcesFitArgs names. Unknown type: ValueError."""
+    kind = strategy.get("type") or "LeastAllocated"
+    if kind == "LeastAllocated":
+        return _weighted_mean(specs, least_requested)
+    if kind == "MostAllocated":
+        return _weighted_mean(specs, most_requested)
+    if kind == "RequestedToCapacityRatio":
+        return _requested_to_capacity_ratio(specs, _shape(strategy))
+    raise ValueError(
+        f"scoringStrategy.type: Unsupported value: {kind!r}: supported values: "
+        '"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"'
+    )
+
+
+def fractions_of(requested: Sequence[int], allocatable: Sequence[int]) -> list[float]:
+    """Requested over allocatable, at most 1, for the resources the Node has."""
+    return [min(amount / capacity, 1.0) for amount, capacity in zip(requested, allocatable, strict=True) if capacity]

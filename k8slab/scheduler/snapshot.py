@@ -1,0 +1,103 @@
+"""The Nodes at one moment: what a scheduling cycle, an explanation or a what-if reads.
+
+Upstream: pkg/scheduler/backend/cache/snapshot.go, node_tree.go (the order)
+Simplified: no separate lists of Nodes with affinity Pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from k8slab.api.objects import Object
+from k8slab.scheduler.framework import NodeInfo, PodInfo
+
+__all__ = ["Snapshot", "interleave_zones", "zone_of"]
+
+
+def zone_of(node: Object) -> str:
+    """Region and zone of a Node in one string, "" when it has neither."""
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    region = labels.get("topology.kubernetes.io/region") or labels.get("failure-domain.beta.kubernetes.io/region") or ""
+    zone = labels.get("topology.kubernetes.io/zone") or labels.get("failure-domain.beta.kubernetes.io/zone") or ""
+    return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+def interleave_zones(by_zone: Mapping[str, Iterable[str]]) -> list[str]:
+    """One Node of each zone in turn, so that a sample of the Nodes spans the zones.
+
+    >>> interleave_zones({"a": ["a1", "a2", "a3"], "b": ["b1"]})
+    ['a1', 'b1', 'a2', 'a3']
+    """
+    queues = [list(reversed(list(names))) for names in by_zone.values()]
+    order: list[str] = []
+    while queues:
+        for queue in queues:
+            if queue:
+                order.append(queue.pop())
+        queues = [queue for queue in queues if queue]
+    return order
+
+
+class Snapshot:
+    """Nodes in evaluation order, and by name. Private to its owner: what happens in the cluster does not change it.
+
+    `generation` is that of the cache when it was last brought up to date.
+    """
+
+    __slots__ = ("_by_name", "generation", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: list[NodeInfo] = []
+        self.generation = 0
+        self._by_name: dict[str, NodeInfo] = {}
+
+    @classmethod
+    def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
+        """From manifests: each Pod counts on the Node its `spec.nodeName` names (others are left out)."""
+        snapshot = cls()
+        zones: dict[str, list[str]] = {}
+        infos: dict[str, NodeInfo] = {}
+        for node in nodes:
+            name = node["metadata"]["name"]
+            if name in infos:
+                raise ValueError(f"nodes: {name} is there twice, expected distinct names")
+            infos[name] = NodeInfo.of(node)
+            zones.setdefault(zone_of(node), []).append(name)
+        snapshot.replace([infos[name] for name in interleave_zones(zones)])
+        for pod in pods:
+            info = infos.get((pod.get("spec") or {}).get("nodeName") or "")
+            if info is not None:
+                info.add_pod(PodInfo(pod))
+        return snapshot
+
+    def replace(self, nodes: list[NodeInfo]) -> None:
+        """Other Nodes, or another order."""
+        self.nodes = nodes
+        self._by_name = {info.name: info for info in nodes}
+
+    def update(self, index: int, info: NodeInfo) -> None:
+        """Another state of the Node at `index`."""
+        self.nodes[index] = info
+        self._by_name[info.name] = info
+
+    def get(self, name: str) -> NodeInfo | None:
+        return self._by_name.get(name)
+
+    def assume(self, pod: Object, node_name: str) -> None:
+        """Count `pod` on a Node, as if it had been bound there (what-ifs; the running scheduler has its cache)."""
+        info = self._by_name.get(node_name)
+        if info is None:
+            raise ValueError(f"node {node_name!r}: not in the snapshot")
+        self.generation += 1
+        info.add_pod(PodInfo(pod))
+        info.generation = self.generation
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def check_invariants(self) -> None:
+        """List and index agree, and every total is the sum over its Pods."""
+        assert [n.name for n in self.nodes] == list(self._by_name), "snapshot: list and index name different nodes"
+        for info in self.nodes:
+            assert self._by_name[info.name] is info, f"snapshot: {info.name} is another object in the index"
+            info.check_invariants()
