@@ -70,3 +70,11 @@ class SkipsInCI:
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipsInCI(), "skips-in-ci")
+
+
+@pytest.fixture(scope="session")
+def book_html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the book's pages, built strictly (a warning or a broken reference fails)."""
+    from k8slab.dev import pages
+
+    return pages.build(Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("book"))

@@ -1,0 +1,77 @@
+"""A page opened in the browser with the network cut off, and what it complained about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route
+
+__all__ = ["AXE", "LAPTOP", "PHONE", "Visit", "axe_violations", "open_visit", "widgets_drawn"]
+
+LAPTOP = (1280, 900)
+PHONE = (390, 844)
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+LOCAL = ("file:", "blob:", "data:", "http://127.0.0.1:", "ws://127.0.0.1:")
+
+
+@dataclass(slots=True)
+class Visit:
+    """`refused`: addresses off this machine that the page asked for. `errors`: console errors and exceptions."""
+
+    page: Page
+    refused: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def complaints(self) -> list[str]:
+        return [*(f"asked for {address}" for address in self.refused), *self.errors]
+
+
+def open_visit(browser: Browser, *, size: tuple[int, int], dark: bool, reduced_motion: bool) -> Visit:
+    """An empty page in a context of its own."""
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce" if reduced_motion else "no-preference",
+    )
+    visit = Visit(context.new_page())
+
+    def route(route: Route) -> None:
+        if route.request.url.startswith(LOCAL):
+            route.continue_()
+        else:
+            visit.refused.append(route.request.url)
+            route.abort()
+
+    def console(message: ConsoleMessage) -> None:
+        # Chromium asks every http server for an icon; a missing one is no fault of the page
+        if message.type == "error" and "favicon.ico" not in str(message.location):
+            visit.errors.append(message.text[:500])
+
+    context.route("**/*", route)
+    visit.page.on("console", console)
+    visit.page.on("pageerror", lambda error: visit.errors.append(str(error)[:500]))
+    return visit
+
+
+def widgets_drawn(page: Page, timeout_ms: float = 10_000) -> int:
+    """Wait until the static loader is done with the page; how many widgets it drew."""
+    page.wait_for_function("document.documentElement.dataset.k8slabWidgets !== undefined", timeout=timeout_ms)
+    return int(page.evaluate("document.documentElement.dataset.k8slabWidgets"))
+
+
+def axe_violations(page: Page, scope: str | None = None, *, best_practice: bool = False) -> list[str]:
+    """What axe-core finds against WCAG 2.1 A and AA in the page, or in the part that a CSS selector names."""
+    if not page.evaluate("typeof window.axe === 'object'"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    tags = [*RULES, *(["best-practice"] if best_practice else [])]
+    call = f"axe.run({json.dumps(scope) if scope else 'document'}, {{runOnly: {json.dumps(tags)}}})"
+    found: list[dict[str, Any]] = page.evaluate(call)["violations"]
+    return [
+        f"{rule['id']} ({rule['impact']}): {node['html'][:160]} {node['target']}"
+        for rule in found
+        for node in rule["nodes"]
+    ]
