@@ -50,8 +50,9 @@ _GO_NAMES = {
 class FieldType:
     """A field, a list's items or a map's values.
 
-    `code`: a letter of the module's table, `#` struct, `[` list, `{` map. `type`: the struct's name. `item`: the
-    type of items or values. `go_type`: as encoding/json names it in an error.
+    `code`: a letter of the module's table, `#` struct, `[` list, `{` map. `type`: the struct's name. `item`: the type
+    of items or values. `go_type`: as encoding/json names it in an error. `strategy`, `merge_key`, `retain_keys`: how
+    a strategic merge patch treats the field.
     """
 
     code: str
@@ -63,7 +64,7 @@ class FieldType:
     list_type: str = "atomic"
     list_keys: tuple[str, ...] = ()
     atomic: bool = False
-    merge: bool = False
+    strategy: str = ""
     merge_key: str = ""
     retain_keys: bool = False
     default: Any = None
@@ -131,7 +132,7 @@ def _parse(text: str) -> FieldType:
         list_type="map" if "map" in named else "set" if "set" in named else "atomic",
         list_keys=tuple(named["map"].split(",")) if "map" in named else (),
         atomic="atomic" in named,
-        merge="merge" in named,
+        strategy="merge" if "merge" in named else "replace" if "replace" in named else "",
         merge_key=named.get("merge", ""),
         retain_keys="retainKeys" in named,
         default=json.loads(named[""]) if "" in named else None,
