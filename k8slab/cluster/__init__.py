@@ -1,0 +1,22 @@
+"""The composition root: components wired into a cluster that can be applied to, broken, stepped and asked why.
+
+>>> from k8slab.cluster import Cluster
+>>> cluster = Cluster(nodes=2, seed=1)
+>>> result = cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"},
+...                         "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}]}})
+>>> print(result)
+pod/one created
+>>> cluster.run(until=lambda: cluster.ready("pod/one"), for_ms=10_000)
+True
+>>> cluster.close()
+
+The caller's duties: `run` or `step` to let time pass; `close` when done.
+
+Simplified: one etcd member, one controller manager, one scheduler; no authorization, so every client may do anything.
+"""
+
+from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
+from k8slab.cluster.cluster import Cluster, manifest_files
+from k8slab.cluster.explain import Explanation, Why
+
+__all__ = ["Applied", "ApplyError", "ApplyResult", "Cluster", "Explanation", "Why", "manifest_files"]

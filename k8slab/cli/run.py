@@ -1,0 +1,193 @@
+"""`k8slab run FILE...`: apply manifests to a simulated cluster, print what happens, exit by readiness.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from k8slab.api.manifests import Manifest
+    from k8slab.cluster import ApplyResult, Cluster
+
+__all__ = ["add_parser", "run"]
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+
+
+def duration_ms(text: str) -> int:
+    """`90s`, `5m`, `250ms`, `1h30m` in milliseconds; a bare number is seconds."""
+    parts = re.fullmatch(r"(\d+)|((?:\d+(?:ms|s|m|h))+)", text)
+    if parts is None:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a duration such as 300s, 5m or 1h30m")
+    if parts[1]:
+        return int(text) * 1_000
+    return sum(int(n) * _UNITS_MS[u] for n, u in re.findall(r"(\d+)(ms|s|m|h)", text))
+
+
+def node_count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 5_000:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 to 5000")
+    return int(text)
+
+
+def add_parser(commands: Any) -> None:
+    """Add `run` to the subcommands."""
+    parser = commands.add_parser(
+        "run",
+        help="simulate manifests, print the timeline, exit by readiness",
+        description="Apply manifests to a simulated cluster and let time pass until everything that the simulation "
+        "acts on is ready. Exit code: 0 ready, 1 not ready or a manifest is wrong, 2 wrong usage.",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="manifests: files, folders, or - for standard input")
+    parser.add_argument("--nodes", type=node_count, default=3, metavar="N", help="how many nodes (default 3)")
+    parser.add_argument("--seed", default="7", help="seed of everything random (default 7)")
+    parser.add_argument("--for", dest="for_ms", type=duration_ms, default=300_000, metavar="DURATION",
+                        help="longest virtual time to wait (default 300s)")  # fmt: skip
+    parser.add_argument("--latency", choices=("lan", "none", "slow-watch"), default="lan", help="network (default lan)")
+    parser.add_argument("--release", default="1.36", help="Kubernetes release for feature gates (default 1.36)")
+    parser.add_argument("-n", "--namespace", default="default", help="namespace of objects that name none")
+    parser.add_argument("--keep-going", action="store_true", help="apply what is right although something is wrong")
+    parser.add_argument("--all-steps", action="store_true", help="print every step, not only the main story")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format (default text)")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help="also write the whole trace as JSON lines")
+    parser.set_defaults(handler=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out the command; returns the exit code."""
+    from k8slab.cluster import ApplyError, Cluster
+
+    manifests, problems = _read(args.files)
+    if problems and not args.keep_going:
+        return _refuse(problems, args.output)
+    if not manifests:
+        return _refuse([*problems, f"{', '.join(args.files)}: no objects in there"], args.output)
+    try:
+        cluster = Cluster(args.nodes, _seed(args.seed), latency=args.latency, release=args.release)
+    except ValueError as error:
+        print(f"k8slab run: {error}", file=sys.stderr)
+        return 2
+    try:
+        try:
+            result = cluster.apply_loaded(manifests, namespace=args.namespace, keep_going=args.keep_going)
+        except ApplyError as error:
+            return _refuse([*problems, *error.problems], args.output)
+        ready = cluster.run(until=cluster.all_ready, for_ms=args.for_ms)
+        problems += result.errors
+        _print(cluster, result, problems, ready=ready, args=args)
+        if args.trace is not None:
+            args.trace.write_text(cluster.trace.to_jsonl(), encoding="utf-8")
+    except OSError as error:
+        print(f"k8slab run: {error}", file=sys.stderr)
+        return 1
+    finally:
+        cluster.close()
+    return 0 if ready and not problems else 1
+
+
+def _seed(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _read(files: Sequence[str]) -> tuple[list[Manifest], list[str]]:
+    from k8slab.api.manifests import ManifestError, load_manifests
+    from k8slab.cluster import manifest_files
+
+    manifests, problems = [], []
+    for name in files:
+        try:
+            sources = [("standard input", sys.stdin.read())] if name == "-" else _texts(manifest_files(Path(name)))
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+            continue
+        for source, text in sources:
+            try:
+                manifests += load_manifests(text, source=source)
+            except ManifestError as error:
+                problems.append(str(error))
+    return manifests, problems
+
+
+def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
+    return [(str(path), path.read_text(encoding="utf-8")) for path in paths]
+
+
+def _refuse(problems: Sequence[str], output: str) -> int:
+    if output == "json":
+        print(json.dumps({"ready": False, "errors": list(problems)}, indent=2, ensure_ascii=False))
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    if output == "text":
+        print("nothing was applied", file=sys.stderr)
+    return 1
+
+
+def _print(
+    cluster: Cluster, result: ApplyResult, problems: list[str], *, ready: bool, args: argparse.Namespace
+) -> None:
+    reasons = cluster.not_ready()
+    if args.output == "json":
+        print(json.dumps(_report(cluster, result, problems, reasons, ready, args), indent=2, ensure_ascii=False))
+        return
+    for line in _timeline(cluster, all_steps=args.all_steps):
+        print(line)
+    print()
+    for one in result.applied:
+        reason = reasons.get(one.key)
+        state = one.note or (f"not ready: {reason}" if reason else "ready")
+        print(f"{one.reference}: {one.what}; {state}")
+    for warning in result.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)
+    verdict = "everything is ready" if ready else f"{len(reasons)} not ready after {args.for_ms // 1000} s"
+    print(f"\n{verdict} at {cluster.now_ms} ms of virtual time (seed {args.seed}, {args.nodes} nodes)")
+
+
+def _timeline(cluster: Cluster, *, all_steps: bool) -> list[str]:
+    from k8slab.sim import KINDS
+
+    events = [
+        event
+        for event in cluster.trace.since(cluster.started_seq)
+        if all_steps or KINDS[event.kind].level == 1
+    ]  # fmt: skip
+    start = events[0].now_ms if events else 0
+    lanes = max((len(event.actor) for event in events), default=0)
+    return [f"{event.now_ms - start:>7} ms  {event.actor:<{lanes}}  {event.message}" for event in events]
+
+
+def _report(
+    cluster: Cluster,
+    result: ApplyResult,
+    problems: list[str],
+    reasons: dict[str, str],
+    ready: bool,
+    args: argparse.Namespace,
+) -> dict[str, Any]:
+    return {
+        "ready": ready and not problems,
+        "now_ms": cluster.now_ms,
+        "seed": args.seed,
+        "objects": [
+            {
+                "reference": one.reference,
+                "namespace": one.namespace,
+                "what": one.what,
+                "note": one.note,
+                "not_ready": reasons.get(one.key, ""),
+            }
+            for one in result.applied
+        ],
+        "errors": problems,
+        "warnings": list(result.warnings),
+        "timeline": _timeline(cluster, all_steps=args.all_steps),
+    }

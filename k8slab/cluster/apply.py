@@ -1,0 +1,210 @@
+"""Applying manifests, as `kubectl apply` does: create what is missing, patch what differs from last time.
+
+Everything is checked before anything is written: the manifests against their schema and upstream's validation, then
+(where its namespace exists already) each object against the server with a dry run. Only then are they sent.
+
+Upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply (client-side apply), pkg/util/apply (last-applied annotation)
+Simplified: no --prune, no server-side apply; no retry of a conflicting patch (the server retries).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from k8slab.api.errors import NotFoundError, StatusError
+from k8slab.api.manifests import Manifest, ManifestError
+from k8slab.api.objects import Object, thaw
+from k8slab.api.patch import three_way_merge_patch
+from k8slab.api.scheme import GVK, ResourceInfo, Scheme, gvk_of
+from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from k8slab.client import Client
+from k8slab.cluster.readiness import not_acted_on
+
+__all__ = ["LAST_APPLIED", "MAX_REPLICAS", "Applied", "ApplyError", "ApplyResult", "apply_manifests", "check_limits"]
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+MAX_REPLICAS = 20_000
+"""More replicas than this would only fill memory: the simulation refuses them."""
+
+_FIRST = {"Namespace": 0, "CustomResourceDefinition": 1, "PriorityClass": 2, "ServiceAccount": 3}
+
+
+class Applied(NamedTuple):
+    """One object that was applied. `what`: created, configured or unchanged. `note`: what is not done with it."""
+
+    info: ResourceInfo
+    namespace: str
+    name: str
+    what: str
+    note: str = ""
+
+    @property
+    def reference(self) -> str:
+        """`deployment.apps/web`, as kubectl prints it."""
+        group = self.info.gvr.group
+        return f"{self.info.singular}{'.' + group if group else ''}/{self.name}"
+
+    @property
+    def key(self) -> str:
+        """`deployments.apps/default/web`: unique in a cluster."""
+        return f"{self.info.gvr.group_resource}/{self.namespace + '/' if self.namespace else ''}{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.what}{f'  ({self.note})' if self.note else ''}"
+
+
+@dataclass(frozen=True)
+class ApplyResult:
+    """What `apply` did, in the order it did it; `errors`: what it could not (with `keep_going`)."""
+
+    applied: tuple[Applied, ...]
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __iter__(self) -> Any:
+        return iter(self.applied)
+
+    def __len__(self) -> int:
+        return len(self.applied)
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.applied), *(f"warning: {w}" for w in self.warnings), *self.errors])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ApplyError(ValueError):
+    """Manifests that were refused. `problems`: one text each; `applied`: what had been written before (usually
+    nothing, since everything is checked first)."""
+
+    def __init__(self, problems: Sequence[str], applied: Sequence[Applied] = ()) -> None:
+        self.problems = tuple(problems)
+        self.applied = tuple(applied)
+        text = "\n".join(self.problems)
+        if applied:
+            text += "\napplied before that: " + ", ".join(a.reference for a in applied)
+        super().__init__(text)
+
+
+def check_limits(manifest: Manifest) -> None:
+    """ManifestError when a manifest asks for more than the simulation holds."""
+    spec = manifest.object.get("spec")
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if isinstance(replicas, int) and replicas > MAX_REPLICAS:
+        raise manifest.error("spec.replicas", replicas, f"at most {MAX_REPLICAS} replicas (this simulation's limit)")
+
+
+def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """Namespaces and what else others need first; otherwise as they came."""
+    return sorted(manifests, key=lambda m: _FIRST.get(m.object.get("kind", ""), 9))
+
+
+class _Target(NamedTuple):
+    manifest: Manifest
+    info: ResourceInfo
+    namespace: str
+    name: str
+    object: dict[str, Any]
+
+
+async def apply_manifests(
+    client: Client,
+    scheme: Scheme,
+    manifests: Sequence[Manifest],
+    *,
+    namespace: str = "default",
+    keep_going: bool = False,
+) -> ApplyResult:
+    """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found."""
+    targets, problems = _targets(scheme, manifests, namespace)
+    fresh = {t.name for t in targets if t.info.gvk.kind == "Namespace"}
+    good = []
+    for target in targets:
+        try:
+            if target.namespace not in fresh:
+                await _apply(client, target, dry_run=True)
+            good.append(target)
+        except (StatusError, TimeoutError) as error:
+            problems.append(f"{target.manifest.where}: {_text(error)}")
+    if problems and not keep_going:
+        raise ApplyError(problems)
+    applied: list[Applied] = []
+    for target in good:
+        try:
+            applied.append(await _apply(client, target, dry_run=False))
+        except (StatusError, TimeoutError) as error:
+            problems.append(f"{target.manifest.where}: {_text(error)}")
+            if not keep_going:
+                raise ApplyError(problems, applied) from error
+    warnings = [f"{m.where}: {w}" for m in manifests for w in m.warnings]
+    return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
+
+
+def _text(error: Exception) -> str:
+    return error.message if isinstance(error, StatusError) else f"no answer: {error}"
+
+
+def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> tuple[list[_Target], list[str]]:
+    targets, problems = [], []
+    for manifest in in_order(manifests):
+        try:
+            check_limits(manifest)
+        except ManifestError as error:
+            problems.append(str(error))
+            continue
+        gvk = gvk_of(manifest.object)
+        info = scheme.resource_of(gvk)
+        obj = thaw(manifest.object)
+        metadata = obj.setdefault("metadata", {})
+        home = metadata.get("namespace") or namespace if info.namespaced else ""
+        if home:
+            metadata["namespace"] = home
+        name = metadata.get("name", "")
+        if not name:
+            wanted = "a name (apply cannot use generateName)"
+            problems.append(str(manifest.error("metadata.name", name, wanted)))
+            continue
+        targets.append(_Target(manifest, info, home, name, obj))
+    return targets, problems
+
+
+async def _apply(client: Client, target: _Target, *, dry_run: bool) -> Applied:
+    obj, info = target.object, target.info
+    modified = _with_last_applied(obj)
+    params = {"dry_run": "All"} if dry_run else {}
+    note = not_acted_on(info.gvk)
+    try:
+        current = await client.get(info.gvr, target.name, target.namespace)
+    except NotFoundError:
+        await client.create(info.gvr, modified, target.namespace or None, **params)
+        return Applied(info, target.namespace, target.name, "created", note)
+    original = json.loads((current["metadata"].get("annotations") or {}).get(LAST_APPLIED) or "{}")
+    patch = three_way_merge_patch(original, modified, thaw(current), _schema_of(info.gvk, client))
+    if not patch:
+        return Applied(info, target.namespace, target.name, "unchanged", note)
+    kind = STRATEGIC_MERGE_PATCH if _schema_of(info.gvk, client) else MERGE_PATCH
+    after = await client.patch(info.gvr, target.name, patch, target.namespace, patch_type=kind, **params)
+    same = after["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]
+    return Applied(info, target.namespace, target.name, "unchanged" if same else "configured", note)
+
+
+def _schema_of(gvk: GVK, client: Client) -> GVK | None:
+    from k8slab.api.scheme import SCHEME
+
+    return gvk if gvk in SCHEME else None
+
+
+def _with_last_applied(obj: Object) -> dict[str, Any]:
+    """The object with the annotation by which the next apply knows what this one wanted."""
+    modified = thaw(obj)
+    notes = modified["metadata"].setdefault("annotations", {}) or {}
+    bare = {k: v for k, v in notes.items() if k != LAST_APPLIED}
+    plain = thaw(obj)
+    plain["metadata"]["annotations"] = bare
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+    modified["metadata"]["annotations"] = {**bare, LAST_APPLIED: text}
+    return modified  # type: ignore[no-any-return]

@@ -1,0 +1,577 @@
+"""The simulated cluster: the face that chapters, the command line and tests use.
+
+>>> cluster = Cluster(nodes=3, seed=7)
+>>> _ = cluster.apply(\"\"\"
+... apiVersion: apps/v1
+... kind: Deployment
+... metadata: {name: web}
+... spec:
+...   replicas: 3
+...   selector: {matchLabels: {app: web}}
+...   template:
+...     metadata: {labels: {app: web}}
+...     spec: {containers: [{name: c, image: "nginx:1.27"}]}
+... \"\"\")
+>>> cluster.run(until=cluster.all_ready, for_ms=60_000)
+True
+>>> cluster.ready("deploy/web")
+True
+>>> cluster.close()
+
+Commands (`apply`, `delete`, faults) are inputs: they are recorded with the action and the moment they came at, so
+that a run can be replayed, forked and shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from k8slab.api.features import FeatureGates
+from k8slab.api.manifests import Manifest, load_manifests, manifest_of
+from k8slab.api.objects import Object, thaw
+from k8slab.api.scheme import NODES, SERVICEACCOUNTS
+from k8slab.api.tables import table as api_table
+from k8slab.cluster.apply import ApplyResult, apply_manifests
+from k8slab.cluster.bootstrap import SYSTEM_NAMESPACES, bootstrap
+from k8slab.cluster.control_plane import ControlPlane
+from k8slab.cluster.explain import Explanation, Why, explain, why
+from k8slab.cluster.node import Machine, default_node
+from k8slab.cluster.readiness import not_ready
+from k8slab.cluster.references import Reference, parse_reference
+from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
+from k8slab.sim import (
+    Component,
+    Hold,
+    Input,
+    LatencyProfile,
+    Loop,
+    Network,
+    Order,
+    Recording,
+    Trace,
+    latency_profile,
+    order_of,
+)
+from k8slab.sim.clock import Clock
+from k8slab.table import Table
+
+__all__ = ["Cluster", "manifest_files"]
+
+_BOOT_MS = 120_000
+
+
+class Cluster:
+    """A control plane and some nodes, on one virtual clock, from one seed.
+
+    `nodes`: how many, or a list of `NodeConfig`. `latency`: "lan", "none", "slow-watch" or a `LatencyProfile`.
+    `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
+    `gates` overrides single ones. `options`: controller settings by upstream's flag names. `trace` False records
+    nothing. The constructor returns when all nodes are Ready.
+    """
+
+    def __init__(
+        self,
+        nodes: int | Sequence[NodeConfig] = 3,
+        seed: int | str = 7,
+        *,
+        latency: str | LatencyProfile = "lan",
+        order: str | Order = "fifo",
+        release: str = "1.36",
+        gates: Mapping[str, bool] | None = None,
+        options: Mapping[str, Any] | None = None,
+        timings: Timings | None = None,
+        apiservers: int = 1,
+        trace: bool = True,
+        choices: Mapping[int, int] | None = None,
+        holds: Sequence[Hold] = (),
+    ) -> None:
+        configs = _node_configs(nodes)
+        profile = latency_profile(latency)
+        self.timings = timings or Timings()
+        self._recording = Recording(
+            {
+                "nodes": nodes if isinstance(nodes, int) else [asdict(config) for config in configs],
+                "latency": profile.name,
+                "release": release,
+                "gates": dict(gates or {}),
+                "options": dict(options or {}),
+                "timings": asdict(self.timings),
+                "apiservers": apiservers,
+            },
+            seed,
+            (),
+            order if isinstance(order, str) else "fifo",
+            dict(choices or {}),
+            tuple(holds),
+        )
+        self._inputs: list[Input] = []
+        self._own_order = None if isinstance(order, str) else order
+        self.features = FeatureGates(release, overrides=dict(gates or {}))
+        self.loop = Loop(
+            seed,
+            order=order_of(self._recording) if isinstance(order, str) else order,
+            trace=Trace(Clock(), on=trace),
+        )
+        self.network = Network(self.loop)
+        self.control_plane = ControlPlane(
+            self.loop,
+            latency=profile,
+            features=self.features,
+            network=self.network,
+            options=options or {},
+            apiservers=apiservers,
+        )
+        self.mirror = self.control_plane.mirror
+        self.you = Component(self.loop, "you")
+        self._client = self.control_plane.client("you", "kubernetes-admin")
+        self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
+        self._applied: dict[tuple[str, str], Reference] = {}
+        self._boot()
+        self.started_action = self.loop.actions
+        self.started_seq = len(self.trace)
+
+    # -- starting ----------------------------------------------------------------------------------
+
+    def _start_kubelet(self, component: Component, runtime: ContainerRuntime) -> Kubelet:
+        client = self.control_plane.client(component.name, f"system:node:{runtime.node.name}")
+        kubelet = Kubelet(self.loop, component, client, runtime)
+        kubelet.start()
+        return kubelet
+
+    def _boot(self) -> None:
+        self._do(bootstrap(self._client))
+        self.control_plane.manager.start()
+        self.control_plane.scheduler.start()
+        for machine in self.nodes.values():
+            machine.kubelet.start()
+        if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
+            raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
+
+    def _is_up(self) -> bool:
+        return not self._not_up()
+
+    def _not_up(self) -> str:
+        nodes = self.mirror.list(NODES.group_resource)
+        if len(nodes) < len(self.nodes):
+            return f"{len(nodes)} of {len(self.nodes)} nodes are registered"
+        for node in nodes:
+            if not_ready(node, self.mirror) or (node.get("spec") or {}).get("taints"):
+                if self.nodes[node["metadata"]["name"]].config.taints:
+                    continue
+                return f"node {node['metadata']['name']} is not ready"
+        for namespace in SYSTEM_NAMESPACES:
+            if self.mirror.get(SERVICEACCOUNTS.group_resource, f"{namespace}/default") is None:
+                return f"namespace {namespace} has no ServiceAccount yet"
+        return ""
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        source: str | Path | Object | Iterable[Object],
+        *,
+        namespace: str = "default",
+        keep_going: bool = False,
+        wait: bool = True,
+    ) -> ApplyResult:
+        """Apply manifests: YAML or JSON text, a path to a file or a folder, an object, or several.
+
+        All or nothing unless `keep_going`: ManifestError or ApplyError say what is wrong, and nothing was written.
+        `wait` False only sends the first request: step or run to see the rest.
+        """
+        return self.apply_loaded(self._load(source), namespace=namespace, keep_going=keep_going, wait=wait)
+
+    def apply_loaded(
+        self, manifests: Sequence[Manifest], *, namespace: str = "default", keep_going: bool = False, wait: bool = True
+    ) -> ApplyResult:
+        """`apply` for manifests that were loaded before (from several files, say)."""
+        self._input("apply", {"objects": [thaw(m.object) for m in manifests], "namespace": namespace, "wait": wait})
+        for manifest in manifests:
+            self.control_plane.server.register_unstructured_for(manifest.object)
+        scheme = self.control_plane.server.scheme
+        job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going)
+        if not wait:
+            self.you.spawn("apply", job)
+            return ApplyResult(())
+        result: ApplyResult = self._do(job)
+        for one in result.applied:
+            reference = Reference(one.info, one.namespace, one.name)
+            self._applied[(one.info.gvr.group_resource, reference.key)] = reference
+        return result
+
+    def delete(
+        self,
+        reference: str,
+        *,
+        namespace: str = "default",
+        propagation: str = "Background",
+        grace_period_seconds: int | None = None,
+    ) -> None:
+        """Delete one object (`deploy/web`), as kubectl does. NotFoundError when there is none."""
+        target = self._reference(reference, namespace)
+        self._input(
+            "delete",
+            {
+                "reference": reference,
+                "namespace": namespace,
+                "propagation": propagation,
+                "grace_period_seconds": grace_period_seconds,
+            },
+        )
+        options: dict[str, Any] = {"propagation_policy": propagation}
+        if grace_period_seconds is not None:
+            options["grace_period_seconds"] = grace_period_seconds
+        self._do(self._client.delete(target.info.gvr, target.name, target.namespace, **options))
+        self._applied.pop((target.info.gvr.group_resource, target.key), None)
+
+    def patch(self, reference: str, patch: Object, *, namespace: str = "default", subresource: str = "") -> Object:
+        """A strategic merge patch (merge patch where the kind has no schema). Returns the object, thawed."""
+        from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+
+        target = self._reference(reference, namespace)
+        self._input(
+            "patch",
+            {"reference": reference, "patch": thaw(patch), "namespace": namespace, "subresource": subresource},
+        )
+        kind = STRATEGIC_MERGE_PATCH if target.info.subresources else MERGE_PATCH
+        return thaw(  # type: ignore[no-any-return]
+            self._do(
+                self._client.patch(
+                    target.info.gvr, target.name, patch, target.namespace, patch_type=kind, subresource=subresource
+                )
+            )
+        )
+
+    def scale(self, reference: str, replicas: int, *, namespace: str = "default") -> None:
+        """Set spec.replicas through the scale subresource."""
+        self.patch(reference, {"spec": {"replicas": replicas}}, namespace=namespace, subresource="scale")
+
+    # -- faults ------------------------------------------------------------------------------------
+
+    def fail_node(self, name: str) -> None:
+        """Cut the power of a node: its kubelet and containers stop, nobody says goodbye."""
+        machine = self._machine(name)
+        self._input("fail_node", {"name": name})
+        machine.power_off()
+
+    def restore_node(self, name: str) -> None:
+        """Power a node on again."""
+        machine = self._machine(name)
+        self._input("restore_node", {"name": name})
+        machine.power_on()
+
+    def partition(self, component: str, *others: str) -> None:
+        """Cut the network between `component` (`kubelet/node-1`, `kcm`) and `others` (the API servers)."""
+        self._input("partition", {"component": component, "others": list(others)})
+        self.network.partition([component], others or ("apiserver",))
+
+    def heal(self) -> None:
+        """Remove every partition."""
+        self._input("heal", {})
+        self.network.heal()
+
+    def slow_watch(self, component: str, delay_ms: int) -> None:
+        """Delay every watch event to `component` by `delay_ms` more (0: as before)."""
+        if delay_ms < 0:
+            raise ValueError(f"delay_ms {delay_ms}: expected 0 or more")
+        self._input("slow_watch", {"component": component, "delay_ms": delay_ms})
+        for server in self.control_plane.servers:
+            server.slow_watch(component, delay_ms)
+
+    def crash(self, component: str, *, before_call: int | None = None, restart_after_ms: int | None = 1_000) -> None:
+        """Kill a process (`kcm`, `scheduler`, `kubelet/node-1`): now, or instead of its `before_call`-th next API
+        call. It starts again after `restart_after_ms` (None: stays down)."""
+        process = self._process(component)
+        self._input("crash", {"component": component, "before_call": before_call, "restart_after_ms": restart_after_ms})
+
+        def crash() -> None:
+            process.kill()
+            if restart_after_ms is not None:
+                self.loop.call_later(restart_after_ms, process.start)
+
+        if before_call is None:
+            crash()
+        else:
+            self.control_plane.call_points[process.name].crash_before(before_call, crash)
+
+    def restart(self, component: str) -> None:
+        """Start a process that is down."""
+        process = self._process(component)
+        self._input("restart", {"component": component})
+        process.start()
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, *, until: Callable[[], bool] | None = None, for_ms: int | None = None) -> bool:
+        """Let time pass: until a condition over the store holds, or for some time (then until is allowed to fail).
+
+        Without either: until every applied object is ready, for at most 300 s. Returns whether the condition holds.
+        """
+        if until is None and for_ms is None:
+            until, for_ms = self.all_ready, 300_000
+        return self.loop.run(until=until, for_ms=for_ms)
+
+    def step(self) -> bool:
+        """One action of one component. False when nothing is left to do."""
+        return self.loop.step()
+
+    @property
+    def now_ms(self) -> int:
+        """Virtual milliseconds since the start."""
+        return self.loop.clock.now_ms
+
+    @property
+    def trace(self) -> Trace:
+        return self.loop.trace
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def get(
+        self, resource: str, *, namespace: str = "default", all_namespaces: bool = False, wide: bool = False
+    ) -> Table:
+        """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
+        name = ""
+        kind, _, name = resource.partition("/")
+        info = self.control_plane.server.scheme.find(kind)
+        home = namespace if info.namespaced and not all_namespaces else ""
+        objects: list[Object] = list(self.mirror.list(info.gvr.group_resource, home))
+        if name:
+            objects = [o for o in objects if o["metadata"]["name"] == name]
+            if not objects:
+                raise KeyError(f"{info.gvr.group_resource} {name!r} does not exist in namespace {home!r}")
+        return _as_table(
+            api_table(info.gvk, objects, self.now_ms), wide=wide, with_namespace=not home and info.namespaced
+        )
+
+    def object(self, reference: str, *, namespace: str = "default") -> dict[str, Any]:
+        """One object as the store has it, yours to change. KeyError when there is none."""
+        target = self._reference(reference, namespace)
+        found = self.mirror.get(target.info.gvr.group_resource, target.key)
+        if found is None:
+            raise KeyError(f"{target.info.gvr.group_resource} {target.key!r} does not exist")
+        return thaw(found)  # type: ignore[no-any-return]
+
+    def objects(self, resource: str, *, namespace: str = "") -> list[dict[str, Any]]:
+        """All objects of a resource (of one namespace), yours to change."""
+        info = self.control_plane.server.scheme.find(resource)
+        return [thaw(o) for o in self.mirror.list(info.gvr.group_resource, namespace)]
+
+    def events(self, *, namespace: str = "") -> Table:
+        """The Events recorded so far, oldest first."""
+        rows = []
+        found = [e for _, e in self.mirror.items("events") if not namespace or e["metadata"]["namespace"] == namespace]
+        for event in sorted(found, key=lambda e: int(e["metadata"]["resourceVersion"])):
+            about = event.get("involvedObject") or event.get("regarding") or {}
+            rows.append(
+                (
+                    event.get("type", ""),
+                    event.get("reason", ""),
+                    f"{about.get('kind', '').lower()}/{about.get('name', '')}",
+                    event.get("message") or event.get("note") or "",
+                )
+            )
+        return Table(rows, ("TYPE", "REASON", "OBJECT", "MESSAGE"))
+
+    def explain(self, reference: str, *, namespace: str = "default") -> Explanation:
+        """What state an object is in, and why. KeyError when it does not exist."""
+        return explain(self._reference(reference, namespace), self.mirror)
+
+    def why(self, reference: str, *, namespace: str = "default") -> Why:
+        """The chain of causes behind the last thing that happened to an object, first cause first."""
+        target = self._reference(reference, namespace)
+        return why(self.trace, target.info.gvr.group_resource, target.key)
+
+    def ready(self, reference: str, *, namespace: str = "default") -> bool:
+        """Whether an object exists and is ready."""
+        target = self._reference(reference, namespace)
+        found = self.mirror.get(target.info.gvr.group_resource, target.key)
+        return found is not None and not not_ready(found, self.mirror)
+
+    def not_ready(self) -> dict[str, str]:
+        """The applied objects that are not ready, with the reason of each."""
+        reasons = {}
+        for (resource, key), reference in self._applied.items():
+            found = self.mirror.get(resource, key)
+            reason = "it was deleted" if found is None else not_ready(found, self.mirror)
+            if reason:
+                reasons[str(reference)] = reason
+        return reasons
+
+    def all_ready(self) -> bool:
+        """Whether everything that was applied, and that the simulation acts on, is ready."""
+        return not self.not_ready()
+
+    # -- recording ---------------------------------------------------------------------------------
+
+    def recording(self) -> Recording:
+        """This run so far: what `replay` needs. An order object of your own cannot be recorded: ValueError."""
+        if self._own_order is not None:
+            raise ValueError("order: a run with an Order object of your own cannot be recorded; pass its name")
+        r = self._recording
+        return Recording(r.config, r.seed, tuple(self._inputs), r.order, r.choices, r.holds)
+
+    def share(self) -> str:
+        """This run so far as one line of text, for `Cluster.replay`."""
+        return self.recording().share()
+
+    @classmethod
+    def replay(cls, recording: Recording | str, *, to_action: int | None = None) -> Cluster:
+        """Run a recording again, up to `to_action` (default: its last input). What comes after is yours."""
+        if isinstance(recording, str):
+            recording = Recording.load(recording)
+        cluster = cls._from_recording(recording)
+        for given in recording.inputs:
+            if to_action is not None and given.action > to_action:
+                break
+            cluster._run_to(given.action, given.now_ms)
+            cluster._repeat(given)
+        if to_action is not None:
+            cluster._run_to(to_action, None)
+        return cluster
+
+    def fork(self, action: int) -> Cluster:
+        """A second cluster that went through the same up to `action`, and may go on differently."""
+        return self.replay(self.recording(), to_action=action)
+
+    def close(self) -> None:
+        """Stop everything; the trace stays readable."""
+        self.loop.close()
+
+    # -- pictures ----------------------------------------------------------------------------------
+
+    def view(self) -> dict[str, Any]:
+        """The state to show: objects by `Kind/namespace/name`, and who may act next."""
+        objects: dict[str, Any] = {}
+        for resource in self.mirror.resources():
+            if resource in _HIDDEN:
+                continue
+            for key, obj in self.mirror.items(resource):
+                objects[f"{obj.get('kind', resource)}/{key}"] = obj
+        return {"objects": objects, "ready": {task.name: True for task in self.loop.ready}}
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _do(self, job: Coroutine[Any, Any, Any]) -> Any:
+        """Run the loop until `job` is done, and return its result or raise its error."""
+        outcome: dict[str, Any] = {}
+
+        async def wrapped() -> None:
+            try:
+                outcome["result"] = await job
+            except Exception as error:  # handed to the caller, below
+                outcome["error"] = error
+
+        task = self.you.spawn("kubectl", wrapped())
+        while not task.done:
+            if not self.loop.step():
+                raise RuntimeError("the simulation has nothing left to do, and the command is not answered")
+        if "error" in outcome:
+            raise outcome["error"]
+        return outcome["result"]
+
+    def _input(self, command: str, args: dict[str, Any]) -> None:
+        self._inputs.append(Input(self.loop.actions, self.now_ms, command, args))
+
+    def _load(self, source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
+        if isinstance(source, Mapping):
+            return [manifest_of(source)]
+        if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source and Path(source).exists()):
+            files = manifest_files(Path(source))
+            return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
+        if isinstance(source, str):
+            return load_manifests(source)
+        return [manifest_of(obj, document=n) for n, obj in enumerate(source, 1)]
+
+    def _reference(self, text: str, namespace: str) -> Reference:
+        return parse_reference(text, namespace, self.control_plane.server.scheme)
+
+    def _machine(self, name: str) -> Machine:
+        if name not in self.nodes:
+            raise ValueError(f"node {name!r}: expected one of {', '.join(self.nodes)}")
+        return self.nodes[name]
+
+    def _process(self, name: str) -> Any:
+        processes = {p.name: p for p in (self.control_plane.manager, self.control_plane.scheduler)}
+        processes |= {m.kubelet.name: m.kubelet for m in self.nodes.values()}
+        if name not in processes:
+            raise ValueError(f"component {name!r}: expected one of {', '.join(processes)}")
+        return processes[name]
+
+    @classmethod
+    def _from_recording(cls, recording: Recording) -> Cluster:
+        config = dict(recording.config)
+        nodes, timings = config.pop("nodes"), Timings(**config.pop("timings"))
+        if not isinstance(nodes, int):
+            nodes = [NodeConfig(**{**n, "taints": tuple(n["taints"])}) for n in nodes]
+        return cls(
+            nodes,
+            recording.seed,
+            order=recording.order,
+            choices=recording.choices,
+            holds=recording.holds,
+            timings=timings,
+            **config,
+        )
+
+    def _run_to(self, action: int, now_ms: int | None) -> None:
+        while self.loop.actions < action and self.loop.step():
+            pass
+        if now_ms is not None and now_ms > self.now_ms:
+            self.loop.run(for_ms=now_ms - self.now_ms)
+
+    def _repeat(self, given: Input) -> None:
+        args = dict(given.args)
+        if given.command == "apply":
+            self.apply(args.pop("objects"), **args)
+        elif given.command == "partition":
+            self.partition(args["component"], *args["others"])
+        elif given.command in (
+            "delete",
+            "patch",
+            "fail_node",
+            "restore_node",
+            "heal",
+            "slow_watch",
+            "crash",
+            "restart",
+        ):
+            getattr(self, given.command)(**args)
+        else:
+            raise ValueError(f"recording: command {given.command!r} is not known")
+
+
+_HIDDEN = ("leases.coordination.k8s.io",)
+
+
+def _node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:
+    if isinstance(nodes, bool) or (isinstance(nodes, int) and not 0 <= nodes <= 5_000):
+        raise ValueError(f"nodes {nodes!r}: expected a number from 0 to 5000, or a list of NodeConfig")
+    configs = [default_node(n) for n in range(1, nodes + 1)] if isinstance(nodes, int) else list(nodes)
+    names = [config.name for config in configs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"nodes: name {name!r} is there twice")
+    return configs
+
+
+def manifest_files(path: Path) -> list[Path]:
+    """The file itself, or the `*.yaml`, `*.yml` and `*.json` of a folder, sorted. FileNotFoundError names the path."""
+    if not path.is_dir():
+        return [path]
+    return sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json") and p.is_file())
+
+
+def _as_table(wire: Mapping[str, Any], *, wide: bool, with_namespace: bool) -> Table:
+    """A server-side Table as kubectl prints it."""
+    columns = [(i, c) for i, c in enumerate(wire["columnDefinitions"]) if wide or not c.get("priority")]
+    heads = [c["name"].upper() for _, c in columns]
+    rows = []
+    for row in wire["rows"]:
+        cells = [row["cells"][i] for i, _ in columns]
+        if with_namespace:
+            cells.insert(0, row["object"]["metadata"].get("namespace", ""))
+        rows.append(tuple(cells))
+    return Table(rows, tuple(["NAMESPACE", *heads] if with_namespace else heads))

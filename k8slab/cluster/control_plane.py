@@ -1,0 +1,88 @@
+"""etcd, API servers, controller manager and scheduler, wired together.
+
+This is the only place that constructs them; they know each other through Protocols.
+
+Upstream: cmd/kube-apiserver, cmd/kube-controller-manager, cmd/kube-scheduler (their app packages)
+Simplified: one etcd member, one controller manager and one scheduler, without leader election.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from k8slab.api.features import FeatureGates
+from k8slab.api.transport import Transport
+from k8slab.apiserver import APIServer, SingleMember
+from k8slab.client import Client, SharedInformerFactory
+from k8slab.cluster.calls import CallPoint, CountedTransport
+from k8slab.cluster.mirror import Mirror
+from k8slab.cluster.process import Process
+from k8slab.controllers import REGISTRY, ControllerContext
+from k8slab.etcd import Store
+from k8slab.scheduler import Scheduler
+from k8slab.sim import Component, LatencyProfile, Loop, Network
+
+__all__ = ["ControlPlane"]
+
+
+class ControlPlane:
+    """The components that every cluster has once. `options`: controller settings by upstream's flag names."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        *,
+        latency: LatencyProfile,
+        features: FeatureGates,
+        network: Network,
+        options: Mapping[str, Any],
+        apiservers: int = 1,
+        controllers: tuple[str, ...] = tuple(REGISTRY),
+    ) -> None:
+        unknown = [name for name in controllers if name not in REGISTRY]
+        if unknown:
+            raise ValueError(f"controllers: {unknown[0]!r}: expected names among {', '.join(REGISTRY)}")
+        self.loop = loop
+        self.features = features
+        self.options = options
+        self.store = Store()
+        self.kv = SingleMember(loop, self.store)
+        self.servers = [
+            APIServer(loop, self.kv, name=f"apiserver/{n}", features=features, latency=latency, network=network)
+            for n in range(apiservers)
+        ]
+        self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
+        self.call_points: dict[str, CallPoint] = {}
+        self._controllers = controllers
+        self.manager = Process(loop, "kcm", self._start_controllers)
+        self.scheduler = Process(loop, "scheduler", self._start_scheduler)
+
+    @property
+    def server(self) -> APIServer:
+        """The API server that clients use unless told otherwise."""
+        return self.servers[0]
+
+    def client(self, name: str, user: str, server: int = 0) -> Client:
+        """A client of the process `name`, whose calls are counted."""
+        transport: Transport = self.servers[server].transport(name, user=user)
+        point = self.call_points.setdefault(name, CallPoint())
+        return Client(CountedTransport(self.loop, transport, point))
+
+    def _start_controllers(self, component: Component) -> dict[str, Any]:
+        client = self.client("kcm", "system:kube-controller-manager")
+        informers = SharedInformerFactory(self.loop, component, client, features=self.features)
+        context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
+        controllers = {name: REGISTRY[name](context) for name in self._controllers}
+        informers.start()
+        for controller in controllers.values():
+            controller.start()
+        return controllers
+
+    def _start_scheduler(self, component: Component) -> Scheduler:
+        client = self.client("scheduler", "system:kube-scheduler")
+        informers = SharedInformerFactory(self.loop, component, client, features=self.features)
+        scheduler = Scheduler(self.loop, component, client, informers, features=self.features)
+        informers.start()
+        scheduler.start()
+        return scheduler

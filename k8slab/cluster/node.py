@@ -1,0 +1,54 @@
+"""A machine: its containers, its kubelet, its power switch.
+
+Upstream: none (hardware).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from k8slab.cluster.process import Process
+from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
+from k8slab.sim import Component, Loop
+
+__all__ = ["Machine", "default_node"]
+
+
+def default_node(number: int) -> NodeConfig:
+    """`node-1`, `node-2`, ...: 4 CPUs, 16 GiB, 110 Pods, addresses from its number."""
+    high, low = divmod(number, 250)
+    return NodeConfig(
+        f"node-{number}", internal_ip=f"10.0.{high}.{low + 1}", pod_cidr=f"10.{244 + number // 256}.{number % 256}.0/24"
+    )
+
+
+class Machine:
+    """A node's hardware. `start_kubelet(component, runtime)` builds the agent."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        config: NodeConfig,
+        timings: Timings,
+        start_kubelet: Callable[[Component, ContainerRuntime], Kubelet],
+    ) -> None:
+        self.loop = loop
+        self.config = config
+        self.runtime = ContainerRuntime(config, timings)
+        self.is_on = True
+        self.kubelet = Process(loop, f"kubelet/{config.name}", lambda component: start_kubelet(component, self.runtime))
+
+    def power_off(self) -> None:
+        """Everything on the machine stops at once; nobody says goodbye."""
+        if self.is_on:
+            self.is_on = False
+            self.kubelet.kill()
+            self.runtime.lose_power(self.loop.clock.now_ms)
+            self.loop.trace.emit("node.power", self.kubelet.name, node=self.config.name, on=False)
+
+    def power_on(self) -> None:
+        """The machine boots: its kubelet starts and finds containers that have ended."""
+        if not self.is_on:
+            self.is_on = True
+            self.loop.trace.emit("node.power", self.kubelet.name, node=self.config.name, on=True)
+            self.kubelet.start()
