@@ -30,7 +30,7 @@ def has_a_source(module: str) -> bool:
     """Modules that stand for something upstream: not the laboratory itself, its edge, trace tables and tours."""
     folders = module.split("/")
     own = len(folders) < 3 or folders[1] in (*EDGE, "sim", "check", "cluster")
-    return not own and folders[-1] not in ("__init__.py", "kinds.py")
+    return not own and folders[-1] != "__init__.py" and not folders[-1].endswith("kinds.py")
 
 
 @cache
