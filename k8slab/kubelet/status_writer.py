@@ -88,9 +88,9 @@ def _conditions(
                 "status": condition["status"],
                 "lastProbeTime": None,
                 "lastTransitionTime": since,
-                **{k: condition[k] for k in ("reason", "message") if k in condition},
             }
         )
+        result[-1].update((k, condition[k]) for k in ("reason", "message") if k in condition)
     return result + [dict(condition) for condition in old.values()]  # those that others own
 
 
