@@ -332,7 +332,10 @@ class FakeTransport:
     def _write(self, request: Request, old: Object, new: dict[str, Any], cause: int | None) -> Object:
         """What an update or a patch may change: the status alone on /status, all but the status without."""
         if request.subresource == "status":
-            new = {**thaw(old), "status": new.get("status") or {}}
+            status, annotations = new.get("status") or {}, new["metadata"].get("annotations")
+            new = {**thaw(old), "status": status}
+            if annotations is not None:  # the status of most kinds is written with the annotations
+                new["metadata"] = {**new["metadata"], "annotations": annotations}
         elif "status" in old:
             new["status"] = thaw(old["status"])
         kept = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "name", "namespace")

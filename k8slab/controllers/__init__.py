@@ -1,9 +1,10 @@
 """The controllers of the controller manager: one module or package per controller.
 
     >>> from k8slab.controllers import REGISTRY
-    >>> list(REGISTRY)[0]
-    'deployment-controller'
-    >>> from k8slab.controllers.replicaset import slow_start_batches
+    >>> "deployment-controller" in REGISTRY
+    True
+    >>> from k8slab.controllers.endpointslice import EndpointSliceController
+from k8slab.controllers.replicaset import slow_start_batches
     >>> slow_start_batches(12)
     [1, 2, 4, 5]
 
@@ -25,11 +26,13 @@ from collections.abc import Callable
 import k8slab.controllers.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
 from k8slab.controllers.context import Controller, ControllerContext
 from k8slab.controllers.deployment import DeploymentController
+from k8slab.controllers.endpointslice import EndpointSliceController
 from k8slab.controllers.replicaset import ReplicaSetController
 
 __all__ = ["REGISTRY", "Controller", "ControllerContext"]
 
 REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
+    "endpointslice-controller": EndpointSliceController,
     "deployment-controller": DeploymentController,
     "replicaset-controller": ReplicaSetController,
 }

@@ -14,7 +14,9 @@ from k8slab.controllers.deployment.template_hash import compute_hash
 
 
 def _size(rs: dict[str, Any]) -> Size:
-    return Size(rs["name"], rs["replicas"], rs.get("available", 0), rs.get("created", 0), rs.get("maxReplicasAnnotation"))
+    return Size(
+        rs["name"], rs["replicas"], rs.get("available", 0), rs.get("created", 0), rs.get("maxReplicasAnnotation")
+    )
 
 
 def _sets(case: dict[str, Any]) -> tuple[list[Size], Size | None, list[Size]]:
