@@ -38,7 +38,7 @@ from k8slab.client.indexer import Indexer
 from k8slab.client.real_fifo import RealFIFO
 from k8slab.client.reflector import Reflector, ReflectorOptions
 from k8slab.client.retry import DEFAULT_BACKOFF, DEFAULT_RETRY, on_error, retry_on_conflict
-from k8slab.client.shared_informer import SharedInformer, SharedInformerFactory
+from k8slab.client.shared_informer import SharedInformer, SharedInformerFactory, fifo_kind
 from k8slab.client.wait import Backoff
 from k8slab.client.workers import is_retriable, run_workers
 from k8slab.client.workqueue import WorkQueue
@@ -66,6 +66,7 @@ __all__ = [
     "SharedInformerFactory",
     "UIDTrackingExpectations",
     "WorkQueue",
+    "fifo_kind",
     "is_retriable",
     "on_error",
     "retry_on_conflict",

@@ -9,12 +9,16 @@ Simplified: no locks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Protocol
 
 from k8slab.api.scheme import GVR
 
 __all__ = ["ConsistencyError", "ConsistencyStore", "LastSyncRV", "NoopConsistencyStore"]
+
+
+_REVISION = re.compile("[1-9][0-9]*")
 
 
 class LastSyncRV(Protocol):
@@ -100,6 +104,6 @@ def group_resource(resource: GVR | str) -> str:
 
 def _is_newer(one: str, other: str) -> bool | None:
     """Whether revision `one` is newer than `other`; None when they cannot be compared."""
-    if not (one.isdecimal() and other.isdecimal()):
+    if not (_REVISION.fullmatch(one) and _REVISION.fullmatch(other)):
         return None
     return int(one) > int(other)

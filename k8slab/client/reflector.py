@@ -93,7 +93,7 @@ class Reflector:
             while True:
                 try:
                     self._why = await self.list_and_watch()
-                except (StatusError, TimeoutError, ConnectionError) as error:
+                except (StatusError, TimeoutError, ConnectionError, StaleListError) as error:
                     self._why = _text(error)
                     self.loop.trace.emit("list.error", self.lane, resource=self._resource, why=self._why)
                 await sleep(self._backoff.step())
@@ -140,7 +140,7 @@ class Reflector:
             items, metadata = await self._pages(asked)
         revision = str(metadata.get("resourceVersion", ""))
         if asked not in ("", "0") and _number(revision) < _number(asked):
-            raise TimeoutError(f"the list at revision {revision} is older than {asked}, which it was asked for")
+            raise StaleListError(revision, asked)
         self._unavailable = False
         self._replace(items, revision)
 
@@ -264,6 +264,13 @@ class Reflector:
         self._unavailable = False
         self._replace(list(objects.values()), str(metadata.get("resourceVersion", "")))
         return True
+
+
+class StaleListError(Exception):
+    """The server answered with a list older than it was asked for: taking it would put the cache back in time."""
+
+    def __init__(self, revision: str, asked: str) -> None:
+        super().__init__(f"the list is of revision {revision}, older than {asked} which was asked for")
 
 
 class VeryShortWatchError(Exception):

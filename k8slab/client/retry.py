@@ -25,12 +25,16 @@ DEFAULT_BACKOFF = Backoff(duration_ms=10, factor=5.0, jitter=0.1, steps=4)
 
 
 async def on_error(
-    loop: Loop, backoff: Backoff, retriable: Callable[[Exception], bool], function: Callable[[], Awaitable[T]]
+    loop: Loop,
+    backoff: Backoff,
+    retriable: Callable[[Exception], bool],
+    function: Callable[[], Awaitable[T]],
+    stream: str = "retry",
 ) -> T:
     """Call `function` until it returns, at most `backoff.steps` times. Errors that are not `retriable` are raised at
-    once, the last retriable one when the steps are used up."""
+    once, the last retriable one when the steps are used up. `stream`: the random stream of the jitter."""
     state = replace(backoff)
-    rng = loop.stream("retry")
+    rng = loop.stream(stream)
     if state.steps < 1:
         raise ValueError(f"backoff.steps: {state.steps}: expected at least 1")
     while True:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from k8slab.api.objects import Object, key_of
 from k8slab.api.scheme import GVR
@@ -36,7 +36,7 @@ from k8slab.client.reflector import Reflector, ReflectorOptions
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop, Task, Waiters, pause, sleep
 
-__all__ = ["Handler", "SharedInformer", "SharedInformerFactory"]
+__all__ = ["Handler", "SharedInformer", "SharedInformerFactory", "fifo_kind"]
 
 
 class Handler(NamedTuple):
@@ -160,12 +160,14 @@ class SharedInformer:
         """Pop for ever. Each pop is one action."""
         while True:
             while not len(self.fifo):
+                if self.has_synced:
+                    self._synced.wake()
                 await pause(self.reflector.filled)
-            synced = self.has_synced
             self.fifo.pop(self.process)
-            if self.has_synced and not synced:
-                self._synced.wake()
-            await pause()
+            if len(self.fifo):
+                if self.has_synced:
+                    self._synced.wake()
+                await pause()
 
     async def _resync(self) -> None:
         while True:
@@ -252,7 +254,10 @@ class SharedInformer:
             trace.current = cause
 
     def _trace_update(self, delta: str, key: str, obj: Object) -> None:
-        self.loop.trace.emit(
+        trace = self.loop.trace
+        if self.gvr.resource == "leases" and "lease.renew" in trace.without:
+            return  # heartbeats would be most of a long run
+        trace.emit(
             "cache.update",
             self.lane,
             resource=self.gvr.group_resource,
@@ -335,6 +340,19 @@ class SharedInformerFactory:
         """Wait until every informer that was asked for has synced."""
         for informer in list(self.informers.values()):
             await informer.wait_synced()
+
+
+class Gates(Protocol):
+    """What `fifo_kind` asks: `k8slab.api.features.FeatureGates`."""
+
+    def enabled(self, name: str, /) -> bool: ...
+
+
+def fifo_kind(features: Gates) -> str:
+    """Which FIFO the client-go gates ask for: RealFIFO with InOrderInformers, with whole lists with AtomicFIFO."""
+    if not features.enabled("InOrderInformers"):
+        return "delta"
+    return "real" if features.enabled("AtomicFIFO") else "in-order"
 
 
 def new_fifo(kind: str, indexer: Indexer) -> Fifo:

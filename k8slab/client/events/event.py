@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from k8slab.api.errors import NotFoundError, StatusError
+from k8slab.api.names import is_dns1123_subdomain
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, GVR
+from k8slab.api.scheme import EVENTS, GVK, SCHEME, UnknownKindError
 from k8slab.api.times import rfc3339
 from k8slab.client.client import Client
 from k8slab.client.events.events_cache import CorrelateResult, EventCorrelator, unix_nanoseconds
@@ -24,7 +26,6 @@ from k8slab.sim.loop import Loop, Waiters, pause, sleep
 
 __all__ = ["EventRecorder", "reference_of"]
 
-EVENTS = GVR("", "v1", "events")
 MAX_TRIES_PER_EVENT = 12
 SLEEP_MS = 10_000
 MAX_QUEUED_EVENTS = 1000
@@ -88,8 +89,11 @@ class EventRecorder:
     ) -> dict[str, Any]:
         now_ms = self.loop.clock.now_ms
         nanoseconds = unix_nanoseconds(now_ms) + self._rng.randrange(1_000_000)
+        name = f"{reference['name']}.{nanoseconds:x}"
+        if is_dns1123_subdomain(name):  # not every object's name makes a valid name for an Event
+            name = str(UUID(int=self._rng.getrandbits(128), version=4))
         metadata: dict[str, Any] = {
-            "name": f"{reference['name']}.{nanoseconds:x}",
+            "name": name,
             "namespace": reference.get("namespace") or "default",
         }
         if annotations:
@@ -194,10 +198,8 @@ def _key(reference: Object) -> str:
 
 
 def _resource(reference: Object) -> str:
-    from k8slab.api.scheme import SCHEME
-
     group, _, version = str(reference.get("apiVersion") or "v1").rpartition("/")
     try:
         return SCHEME.resource_of(GVK(group, version, reference["kind"])).gvr.group_resource
-    except (KeyError, ValueError, LookupError):
+    except UnknownKindError:
         return str(reference["kind"]).lower()

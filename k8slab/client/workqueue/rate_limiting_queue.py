@@ -9,7 +9,7 @@ Simplified: no metrics; the timer of the earliest delayed key is not cancelled w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from k8slab.client.workqueue.delaying_queue import DelayingQueue
 from k8slab.client.workqueue.queue import Queue
@@ -18,6 +18,18 @@ from k8slab.sim.loop import Loop, Waiters, pause
 from k8slab.sim.trace import MAX_ALSO
 
 __all__ = ["WorkQueue"]
+
+
+class _Causes(NamedTuple):
+    """Why a key is dirty: the event of its first add, what caused that, and the causes of adds that came after."""
+
+    first: int | None
+    origin: int | None
+    merged: list[int]
+
+    def merge(self, cause: int) -> None:
+        if cause not in (self.first, self.origin) and cause not in self.merged and len(self.merged) < MAX_ALSO:
+            self.merged.append(cause)
 
 
 class WorkQueue:
@@ -35,7 +47,7 @@ class WorkQueue:
         )
         self.queue = Queue()
         self.delayed = DelayingQueue()
-        self._causes: dict[Any, list[int]] = {}
+        self._causes: dict[Any, _Causes] = {}
         self._merged: tuple[int, ...] = ()
         self._waiters = Waiters(loop)
         self._armed: dict[int, None] = {}
@@ -58,13 +70,10 @@ class WorkQueue:
         if self.queue.add(key):
             seq = trace.emit("queue.add", self.lane, queue=self.name, key=str(key))
             trace.current = before
-            cause = seq if seq is not None else before
-            self._causes[key] = [] if cause is None else [cause]
+            self._causes[key] = _Causes(seq if seq is not None else before, before, [])
             self._waiters.wake()
-        elif before is not None:
-            causes = self._causes.setdefault(key, [])
-            if before not in causes and len(causes) <= MAX_ALSO:
-                causes.append(before)
+        elif before is not None and key in self._causes:
+            self._causes[key].merge(before)
 
     def add_after(self, key: Any, delay_ms: int, *, periodic: bool = False) -> None:
         """Mark `key` when `delay_ms` have passed (at once if not positive). Of several delays the earliest counts.
@@ -107,9 +116,9 @@ class WorkQueue:
                 return None
             await pause(self._waiters)
         key = self.queue.get()
-        causes = self._causes.pop(key, [])
-        self.loop.trace.current = causes[0] if causes else None
-        self._merged = tuple(causes[1:])
+        causes = self._causes.pop(key, None)
+        self.loop.trace.current = causes.first if causes is not None else None
+        self._merged = tuple(causes.merged) if causes is not None else ()
         return key
 
     def take_merged(self) -> tuple[int, ...]:
