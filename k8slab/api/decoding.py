@@ -36,11 +36,16 @@ _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 
 
 class DecodeError(ValueError):
-    """A value does not fit its field. `path`: as `spec.containers[0].name`; `value`: what was there; `expected`."""
+    """A value does not fit its field. `path`: as `spec.containers[0].name`, `steps`: its parts; `value`: what was
+    there; `expected`: what should be, in plain words."""
 
-    def __init__(self, message: str, path: str = "", value: Any = None, expected: str = "") -> None:
+    def __init__(self, message: str, steps: tuple[str | int, ...] = (), value: Any = None, expected: str = "") -> None:
         super().__init__(message)
-        self.message, self.path, self.value, self.expected = message, path, value, expected
+        self.message, self.steps, self.value, self.expected = message, steps, value, expected
+
+    @property
+    def path(self) -> str:
+        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps).lstrip(".")
 
 
 class Decoded(NamedTuple):
@@ -99,10 +104,6 @@ def decode(obj: Mapping[str, Any], gvk: GVK | None = None) -> Decoded:
 
 
 def _error(e: _Mismatch) -> DecodeError:
-    path = ""
-    for step in reversed(e.steps):
-        path += f"[{step}]" if isinstance(step, int) else f".{step}"
-    path = path.lstrip(".")
     text = e.text
     if not text:
         fields = ".".join(step for step in reversed(e.steps) if isinstance(step, str) and not step.startswith("\0"))
@@ -110,7 +111,8 @@ def _error(e: _Mismatch) -> DecodeError:
         if kind == "number" and e.go_type not in ("string", "bool") and e.expected.endswith(("integer", "number")):
             kind = f"number {e.value}"
         text = f"json: cannot unmarshal {kind} into Go struct field {e.struct}.{fields} of type {e.go_type}"
-    return DecodeError(text, path.replace("\0", ""), e.value, e.expected)
+    steps = tuple(step if isinstance(step, int) else step.lstrip("\0") for step in reversed(e.steps))
+    return DecodeError(text, steps, e.value, e.expected)
 
 
 def _json_kind(value: Any) -> str:
