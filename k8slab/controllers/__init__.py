@@ -3,8 +3,7 @@
     >>> from k8slab.controllers import REGISTRY
     >>> "deployment-controller" in REGISTRY
     True
-    >>> from k8slab.controllers.endpointslice import EndpointSliceController
-from k8slab.controllers.replicaset import slow_start_batches
+    >>> from k8slab.controllers.replicaset import slow_start_batches
     >>> slow_start_batches(12)
     [1, 2, 4, 5]
 
