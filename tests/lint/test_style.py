@@ -130,6 +130,17 @@ def test_no_real_clock_global_dice_or_environment_below_the_edge(module: str) ->
 
 
 @each_module_below_the_edge
+def test_no_floor_imports_from_the_top_package(module: str) -> None:
+    wrong = []
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.ImportFrom) and node.module == "k8slab":
+            wrong += [alias.name for alias in node.names if not (PACKAGE / alias.name).is_dir()]
+        elif isinstance(node, ast.Import):
+            wrong += [alias.name for alias in node.names if alias.name == "k8slab"]
+    assert wrong == [], "k8slab/__init__.py stands above all floors"
+
+
+@each_module_below_the_edge
 def test_no_loop_over_a_set(module: str) -> None:
     loops = [
         node.iter for node in ast.walk(tree(module)) if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
