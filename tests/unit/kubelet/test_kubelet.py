@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -148,7 +149,7 @@ def test_a_crashing_container_restarts_at_once_and_then_backs_off_10_20_40_secon
     )
     world.put_pod(annotations={"k8slab.dev/run-ms": "1000", "k8slab.dev/exit-code": "1"})
     world.loop.run(for_ms=120_000)
-    gaps = [b - a - 1_000 for a, b in zip(starts, starts[1:], strict=False)]
+    gaps = [b - a - 1_000 for a, b in itertools.pairwise(starts)]
     assert gaps[:4] == [0, 10_000, 20_000, 40_000]
     assert world.state()["restartCount"] == len(starts) - 1
     assert world.state()["lastState"]["terminated"]["exitCode"] == 1
