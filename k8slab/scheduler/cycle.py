@@ -12,7 +12,7 @@ so exactly as many are looked at as needed.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,11 @@ from k8slab.scheduler.framework import (
     CycleState,
     FilterPlugin,
     NodeInfo,
-    PluginError,
-    ScorePlugin,
     SignPlugin,
     Status,
 )
-from k8slab.scheduler.memo import Entry, NodeMemo
-from k8slab.scheduler.runtime import Framework, WeightedScore, name_of, signed_filter_status
+from k8slab.scheduler.memo import Entry, MemoScores, NodeMemo, add_up
+from k8slab.scheduler.runtime import Framework, WeightedScore, left_out_by, name_of, signed_filter_status
 from k8slab.scheduler.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -56,19 +54,36 @@ class ScheduleResult:
     """What came out for one Pod.
 
     `node`: the choice, "" when there is none. `status`: SUCCESS, a rejection whose message is the FailedScheduling
-    text, or Error. `evaluated`: Nodes looked at; `feasible`: those that passed, in that order. `weighted`: scores of
-    the feasible Nodes by plugin (empty when only one was feasible: then nobody scores). `score`: that of `node`.
+    text, or Error. `evaluated`: Nodes looked at; `feasible_nodes`: those that passed, in that order. `score`: the
+    total of `node`.
     """
 
     node: str
     status: Status
     evaluated: int = 0
-    feasible: list[str] = field(default_factory=list)
-    weighted: list[WeightedScore] = field(default_factory=list)
+    feasible_nodes: list[NodeInfo] = field(default_factory=list)
     score: int = 0
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     state: CycleState = field(default_factory=CycleState)
     explanation: Explanation | None = None
+    detail: Callable[[], list[WeightedScore]] | None = None
+    _weighted: list[WeightedScore] = field(default_factory=list)
+
+    @property
+    def weighted(self) -> list[WeightedScore]:
+        """Scores by plugin over `feasible_nodes`; empty when only one was feasible: then nobody scores."""
+        if self.detail is not None:
+            self._weighted, self.detail = self.detail(), None
+        return self._weighted
+
+    @weighted.setter
+    def weighted(self, scores: list[WeightedScore]) -> None:
+        self._weighted = scores
+
+    @property
+    def feasible(self) -> list[str]:
+        """Names of the Nodes that passed, in the order they were looked at."""
+        return [node.name for node in self.feasible_nodes]
 
     @property
     def scores(self) -> Mapping[str, Mapping[str, int]]:
@@ -144,21 +159,20 @@ class SchedulingAlgorithm:
             diagnosis.node_to_status.absent = status
             diagnosis.pre_filter_message = status.message
             diagnosis.add_plugin_status(status)
-            return self._unschedulable(pod, snapshot, result)
+            self._unschedulable(pod, snapshot, result)
+            return None
         if names is not None:
             nodes = [info for info in map(snapshot.get, sorted(names)) if info is not None]
             diagnosis.unschedulable_plugins.update(dict.fromkeys(narrowed_by))
-            diagnosis.node_to_status.absent = Status(
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
-                f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(narrowed_by))}]",
-            )
+            diagnosis.node_to_status.absent = left_out_by(narrowed_by)
         feasible = self._sample(pod, nodes, result, memo)
         result.evaluated = len(feasible) + len(diagnosis.node_to_status)
         self.next_start_node_index = (self.next_start_node_index + result.evaluated) % len(snapshot.nodes)
         if result.status is not SUCCESS:
             return None
         if not feasible:
-            return self._unschedulable(pod, snapshot, result)
+            self._unschedulable(pod, snapshot, result)
+            return None
         return feasible
 
     def _unschedulable(self, pod: Object, snapshot: Snapshot, result: ScheduleResult) -> None:
@@ -178,12 +192,11 @@ class SchedulingAlgorithm:
         framework, state, diagnosis = self.framework, result.state, result.diagnosis
         enough = num_feasible_nodes_to_find(framework.profile.percentage_of_nodes_to_score, len(nodes))
         start = self.next_start_node_index % len(nodes)
-        local, rest = self._split(framework.active_filters(state), memo)
-        verdict = _Verdicts(local, rest, state, pod, memo)
+        verdict = self._verdicts(pod, state, memo)
         feasible: list[NodeInfo] = []
-        for part in (nodes[start:], nodes[:start]):
-            for node in part:
-                status = verdict.of(node)
+        for window in _windows(nodes, start, enough):
+            for node in window:
+                status = verdict(node)
                 if status is SUCCESS:
                     feasible.append(node)
                     if len(feasible) >= enough:
@@ -196,24 +209,23 @@ class SchedulingAlgorithm:
                     diagnosis.add_plugin_status(status)
         return feasible
 
-    def _split(
-        self, filters: list[FilterPlugin], memo: dict[str, Entry] | None
-    ) -> tuple[list[FilterPlugin], list[FilterPlugin]]:
-        """The leading node-local filters, which the memo covers, and the rest. The first rejection names the
-        reason, so a local filter behind another one must keep its place."""
+    def _verdicts(self, pod: Object, state: CycleState, memo: dict[str, Entry] | None) -> Callable[[NodeInfo], Status]:
+        """The Filter of one Pod. The memo covers the leading node-local plugins: the first rejection names the
+        reason, so a node-local plugin behind another one must keep its place."""
+        filters = self.framework.active_filters(state)
         if memo is None:
-            return [], filters
-        for index, plugin in enumerate(filters):
-            if name_of(plugin) not in self._local:
-                return filters[:index], filters[index:]
-        return filters, []
+            return _runner(filters, state, pod)
+        foreign = (i for i, plugin in enumerate(filters) if name_of(plugin) not in self._local)
+        end = next(foreign, len(filters))
+        rest = _runner(filters[end:], state, pod) if filters[end:] else None
+        return _with_memo(memo, _runner(filters[:end], state, pod), rest)
 
     # -- score -------------------------------------------------------------------------------------
 
     def _choose(
         self, pod: Object, feasible: list[NodeInfo], result: ScheduleResult, memo: dict[str, Entry] | None
     ) -> None:
-        result.feasible = [node.name for node in feasible]
+        result.feasible_nodes = feasible
         if len(feasible) == 1:
             result.node = feasible[0].name
             return
@@ -224,76 +236,57 @@ class SchedulingAlgorithm:
             return
         if memo is None:
             result.weighted, result.status = framework.run_score(state, pod, feasible)
+            totals = add_up([score.weighted for score in result.weighted], len(feasible))
         else:
-            self._score_with(memo, pod, feasible, result)
-        if result.status is not SUCCESS:
-            return
-        columns = [score.weighted for score in result.weighted]
-        totals = list(map(sum, zip(*columns, strict=True))) if columns else [1] * len(feasible)
-        result.score = max(totals)
-        best = [index for index, total in enumerate(totals) if total == result.score]
-        result.node = feasible[best[0] if len(best) == 1 else self._rng.choice(best)].name
+            scores = MemoScores(framework, self._local, state, pod, feasible, memo)
+            totals, result.status = scores.totals()
+            result.detail = scores.weighted
+        if result.status is SUCCESS:
+            result.node, result.score = self._select_host(feasible, totals)
 
-    def _score_with(
-        self, memo: dict[str, Entry], pod: Object, feasible: list[NodeInfo], result: ScheduleResult
-    ) -> None:
-        """As Framework.run_score, with the raw scores of node-local plugins from the memo."""
-        framework, state = self.framework, result.state
-        active = framework.active_scorers(state)
-        local = [plugin for plugin in active if name_of(plugin) in self._local]
-        try:
-            column = dict(zip(map(name_of, local), _columns(local, state, pod, feasible, memo), strict=True))
-            for plugin in active:
-                raw = column.get(name_of(plugin))
-                if raw is None:
-                    raw = [plugin.score(state, pod, node) for node in feasible]
-                result.weighted.append(framework.finish_score(state, pod, feasible, plugin, raw))
-        except PluginError as error:
-            result.status = Status(Code.ERROR, f"running Score plugins: {error}")
+    def _select_host(self, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
+        """One of the Nodes with the highest total, evenly."""
+        highest = max(totals)
+        index = totals.index(highest)
+        if totals.count(highest) > 1:
+            index = self._rng.choice([at for at, total in enumerate(totals) if total == highest])
+        return feasible[index].name, highest
 
 
-def _columns(
-    plugins: list[ScorePlugin], state: CycleState, pod: Object, nodes: list[NodeInfo], memo: dict[str, Entry]
-) -> list[list[int]]:
-    """Raw scores by plugin; each Node's row is worked out once per generation."""
-    entries = [memo[node.name] for node in nodes]
-    for entry, node in zip(entries, nodes, strict=True):
-        if entry.scores is None:
-            entry.scores = [plugin.score(state, pod, node) for plugin in plugins]
-    rows = [entry.scores for entry in entries]
-    return [list(column) for column in zip(*rows, strict=True)] if plugins else []  # type: ignore[arg-type]
+def _runner(filters: list[FilterPlugin], state: CycleState, pod: Object) -> Callable[[NodeInfo], Status]:
+    """Runs `filters` on one Node: SUCCESS, or the first other verdict, signed."""
+    calls = [plugin.filter for plugin in filters]
 
-
-class _Verdicts:
-    """Filter verdicts for one Pod, Node by Node."""
-
-    __slots__ = ("_local", "_memo", "_pod", "_rest", "_state")
-
-    def __init__(
-        self,
-        local: list[FilterPlugin],
-        rest: list[FilterPlugin],
-        state: CycleState,
-        pod: Object,
-        memo: dict[str, Entry] | None,
-    ) -> None:
-        self._local, self._rest = local, rest
-        self._state, self._pod, self._memo = state, pod, memo
-
-    def of(self, node: NodeInfo) -> Status:
-        """SUCCESS, or the first other verdict."""
-        memo = self._memo
-        if memo is not None:
-            entry = memo.get(node.name)
-            if entry is None or entry.generation != node.generation:
-                entry = memo[node.name] = Entry(node.generation, self._run(self._local, node))
-            if entry.status is not SUCCESS or not self._rest:
-                return entry.status
-        return self._run(self._rest, node)
-
-    def _run(self, filters: list[FilterPlugin], node: NodeInfo) -> Status:
-        for plugin in filters:
-            status = plugin.filter(self._state, self._pod, node)
+    def run(node: NodeInfo) -> Status:
+        for index, call in enumerate(calls):
+            status = call(state, pod, node)
             if status is not SUCCESS and not status.is_success:
-                return signed_filter_status(status, name_of(plugin))
+                return signed_filter_status(status, name_of(filters[index]))
         return SUCCESS
+
+    return run
+
+
+def _with_memo(
+    entries: dict[str, Entry], local: Callable[[NodeInfo], Status], rest: Callable[[NodeInfo], Status] | None
+) -> Callable[[NodeInfo], Status]:
+    """Verdicts of `local` from the memo where it is current; then those of `rest`."""
+    find = entries.get
+
+    def run(node: NodeInfo) -> Status:
+        entry = find(node.name)
+        if entry is None or entry.generation != node.generation:
+            entry = entries[node.name] = Entry(node.generation, local(node))
+        if rest is not None and entry.status is SUCCESS:
+            return rest(node)
+        return entry.status
+
+    return run
+
+
+def _windows(nodes: Sequence[NodeInfo], start: int, size: int) -> Iterator[Sequence[NodeInfo]]:
+    """All Nodes once, from `start` round to `start`, in slices: a cycle rarely needs more than the first."""
+    for begin in range(start, len(nodes), size):
+        yield nodes[begin : begin + size]
+    for begin in range(0, start, size):
+        yield nodes[begin : min(begin + size, start)]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import SUCCESS, Code, CycleState, NodeInfo, Status, pod_key
-from k8slab.scheduler.runtime import Framework, name_of, signed_filter_status
+from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, Status, pod_key
+from k8slab.scheduler.runtime import Framework, left_out_by, name_of, signed_filter_status
 from k8slab.scheduler.snapshot import Snapshot
 
 __all__ = ["Explanation", "NodeVerdict", "explain"]
@@ -104,10 +104,7 @@ def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanatio
             row.filters[status.plugin or "PreFilter"] = status
             continue
         if names is not None and node.name not in names:
-            left_out = Status(
-                Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"node(s) didn't satisfy plugin(s) [{' '.join(narrowed_by)}]"
-            )
-            row.filters["PreFilter"] = left_out
+            row.filters["PreFilter"] = left_out_by(narrowed_by)
             continue
         for plugin in active:
             verdict = plugin.filter(state, pod, node)

@@ -160,6 +160,9 @@ class Framework:
         self.bind_plugins: list[BindPlugin] = at("bind")
         self.post_bind_plugins: list[PostBindPlugin] = at("postBind")
         self._weights = {name: weight or 1 for name, weight in points["score"]}
+        # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
+        self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
+        self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
             names = [name_of(plugin) for plugin in queue_sort]
             raise ValueError(
@@ -200,7 +203,12 @@ class Framework:
         return explain(self, pod, snapshot)
 
     def weight(self, plugin: str) -> int:
+        """The weight of a Score plugin."""
         return self._weights[plugin]
+
+    def normalizes(self, plugin: str) -> bool:
+        """Whether its scores depend on each other."""
+        return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
         """Per plugin the cluster events that may help a Pod it rejected."""
@@ -213,12 +221,11 @@ class Framework:
     def sign(self, pod: Object) -> str | None:
         """Equal text: node-local plugins give equal verdicts. None: one of them cannot sign this Pod."""
         fragments: dict[str, Any] = {}
-        for plugin in self.plugins.values():
-            if isinstance(plugin, SignPlugin) and plugin.node_local:
-                part = plugin.sign_pod(pod)
-                if part is None:
-                    return None
-                fragments.update(part)
+        for plugin in self._signers:
+            part = plugin.sign_pod(pod)
+            if part is None:
+                return None
+            fragments.update(part)
         return json.dumps(fragments, sort_keys=True)
 
     # -- scheduling cycle --------------------------------------------------------------------------
@@ -304,8 +311,8 @@ class Framework:
     ) -> WeightedScore:
         """Normalise and weigh one plugin's raw scores. PluginError when one ends outside 0 to 100."""
         name, scores = name_of(plugin), raw
-        if isinstance(plugin, ScoreExtensions):
-            scores = plugin.normalize_score(state, pod, nodes, list(raw))
+        if name in self._normalizers:
+            scores = self._normalizers[name].normalize_score(state, pod, nodes, raw)
         if scores and (max(scores) > MAX_NODE_SCORE or min(scores) < MIN_NODE_SCORE):
             bad = next(s for s in scores if not MIN_NODE_SCORE <= s <= MAX_NODE_SCORE)
             raise PluginError(
@@ -421,6 +428,12 @@ def signed_filter_status(status: Status, plugin: str) -> Status:
     if status.is_rejected:
         return status.with_plugin(plugin)
     return Status(Code.ERROR, f'running "{plugin}" filter plugin: {status.message}', plugin=plugin)
+
+
+def left_out_by(plugins: Sequence[str]) -> Status:
+    """The verdict of Nodes that PreFilter plugins left out."""
+    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text)
 
 
 def _merge(names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:

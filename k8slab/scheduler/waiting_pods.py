@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import SUCCESS, Code, Status
@@ -23,7 +24,7 @@ class WaitingPod:
         self._verdict: Future[Status] = Future(loop)
         for plugin, timeout_ms in timeouts.items():
             text = f"rejected due to timeout after waiting {timeout_ms / 1000:g}s at plugin {plugin}"
-            loop.call_later(timeout_ms, lambda plugin=plugin, text=text: self._timed_out(plugin, text))
+            loop.call_later(timeout_ms, partial(self._timed_out, plugin, text))
 
     @property
     def pending_plugins(self) -> list[str]:

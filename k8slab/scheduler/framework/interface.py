@@ -193,7 +193,7 @@ class ScorePlugin(Protocol):
 
 @runtime_checkable
 class ScoreExtensions(Protocol):
-    """Brings raw scores of all feasible Nodes (same order) into 0 to 100."""
+    """Brings raw scores of all feasible Nodes (same order) into 0 to 100; returns a list, and leaves `scores` alone."""
 
     def normalize_score(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo], scores: list[int]

@@ -60,12 +60,8 @@ def is_scalar_resource(name: str) -> bool:
     """Counted by name: extended resources, huge pages, attachable volumes, kubernetes.io ones."""
     if name in _BUILT_IN:
         return False
-    return (
-        is_extended_resource(name)
-        or name.startswith("hugepages-")
-        or _is_prefixed_native(name)
-        or name.startswith("attachable-volumes-")
-    )
+    prefixed = name.startswith(("hugepages-", "attachable-volumes-"))
+    return prefixed or is_extended_resource(name) or _is_prefixed_native(name)
 
 
 class Resource:
@@ -84,17 +80,17 @@ class Resource:
     def of(cls, amounts: Mapping[str, Quantity]) -> Resource:
         """From a resource list with parsed quantities."""
         found = cls()
-        for name, quantity in amounts.items():
+        for name, amount in amounts.items():
             if name == "cpu":
-                found.milli_cpu = quantity.milli_value()
+                found.milli_cpu = amount.milli_value()
             elif name == "memory":
-                found.memory = quantity.value()
+                found.memory = amount.value()
             elif name == "ephemeral-storage":
-                found.ephemeral_storage = quantity.value()
+                found.ephemeral_storage = amount.value()
             elif name == "pods":
-                found.allowed_pod_number = quantity.value()
+                found.allowed_pod_number = amount.value()
             elif is_scalar_resource(name):
-                found.scalar[name] = quantity.value()
+                found.scalar[name] = amount.value()
         return found
 
     def get(self, name: str) -> int:

@@ -4,7 +4,7 @@ From 1.36 on the score says how much the Pod improves the balance of the Node: 7
 it evens things out, towards 50 when it makes them worse. Until 1.35 it was the balance with the Pod there.
 
 Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (changed by PR 135573)
-Simplified: resources served through DRA are not scored.
+Simplified: resources served through DRA are not scored; fractions are exact up to 2^53 bytes.
 """
 
 from __future__ import annotations
@@ -45,6 +45,18 @@ def balance(requested: Sequence[int], allocatable: Sequence[int]) -> int:
     return int((1 - deviation) * MAX_NODE_SCORE)
 
 
+def _balance_of_two(node: NodeInfo, cpu: int, memory: int) -> int:
+    """`balance` of CPU and memory with so much more of each: the default, which runs for every Node and Pod."""
+    has, used = node.allocatable, node.requested
+    of_cpu = (used.milli_cpu + cpu) / has.milli_cpu
+    of_memory = (used.memory + memory) / has.memory
+    if of_cpu > 1.0:
+        of_cpu = 1.0
+    if of_memory > 1.0:
+        of_memory = 1.0
+    return int((1 - abs((of_cpu - of_memory) / 2)) * MAX_NODE_SCORE)
+
+
 def _sum(values: Sequence[float]) -> float:
     """Left to right, one rounding a step, as Go does; the built-in `sum` of newer Pythons compensates."""
     total = 0.0
@@ -71,6 +83,7 @@ class BalancedAllocation:
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._specs = resource_specs(args.get("resources"))
+        self._cpu_and_memory = [spec.name for spec in self._specs] == ["cpu", "memory"]
         self._by_improvement = handle.features.at_least("1.36")
 
     def pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
@@ -81,7 +94,14 @@ class BalancedAllocation:
         return SUCCESS
 
     def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int:
-        requests = state.read(_STATE)
+        requests: Sequence[int] = state.read(_STATE)
+        if self._cpu_and_memory and node.allocatable.milli_cpu and node.allocatable.memory:
+            with_pod = _balance_of_two(node, requests[0], requests[1])
+            return improvement(with_pod, _balance_of_two(node, 0, 0)) if self._by_improvement else with_pod
+        return self.general_score(requests, node)
+
+    def general_score(self, requests: Sequence[int], node: NodeInfo) -> int:
+        """The score for any list of resources."""
         requested, allocatable = requested_and_allocatable(self._specs, requests, node, non_zero=False)
         with_pod = balance(requested, allocatable)
         if not self._by_improvement:

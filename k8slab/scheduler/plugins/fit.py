@@ -29,7 +29,6 @@ from k8slab.scheduler.framework import (
 )
 from k8slab.scheduler.plugins.resource_allocation import (
     pod_request_list,
-    requested_and_allocatable,
     resource_specs,
     strategy_scorer,
 )
@@ -93,7 +92,7 @@ class Fit:
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
         self._specs = resource_specs(strategy.get("resources"))
-        self._scorer = strategy_scorer(strategy, self._specs)
+        self._score = strategy_scorer(strategy, self._specs)
 
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
@@ -115,7 +114,7 @@ class Fit:
         return SUCCESS
 
     def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int:
-        return self._scorer(*requested_and_allocatable(self._specs, state.read(_SCORE_STATE), node, non_zero=True))
+        return self._score(node, state.read(_SCORE_STATE))
 
     def sign_pod(self, pod: Object) -> Mapping[str, Any]:
         return {"resources()": sign_resources(pod)}
