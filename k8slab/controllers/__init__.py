@@ -22,17 +22,34 @@ requests a second).
 
 from collections.abc import Callable
 
-import k8slab.controllers.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
+import k8slab.controllers.kinds
+import k8slab.controllers.lifecycle_kinds  # noqa: F401
 from k8slab.controllers.context import Controller, ControllerContext
 from k8slab.controllers.deployment import DeploymentController
 from k8slab.controllers.endpointslice import EndpointSliceController
+from k8slab.controllers.garbage_collector import GarbageCollectorController
+from k8slab.controllers.namespace import NamespaceController
+from k8slab.controllers.node_lifecycle import NodeLifecycleController
+from k8slab.controllers.node_ttl import TTLController
+from k8slab.controllers.podgc import PodGCController
 from k8slab.controllers.replicaset import ReplicaSetController
+from k8slab.controllers.root_ca import RootCACertificatePublisher
+from k8slab.controllers.serviceaccount import ServiceAccountController
+from k8slab.controllers.taint_eviction import TaintEvictionController
 
 __all__ = ["REGISTRY", "Controller", "ControllerContext"]
 
 REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
     "endpointslice-controller": EndpointSliceController,
+    "pod-garbage-collector-controller": PodGCController,
+    "namespace-controller": NamespaceController,
+    "serviceaccount-controller": ServiceAccountController,
+    "garbage-collector-controller": GarbageCollectorController,
     "deployment-controller": DeploymentController,
     "replicaset-controller": ReplicaSetController,
+    "ttl-controller": TTLController,
+    "node-lifecycle-controller": NodeLifecycleController,
+    "taint-eviction-controller": TaintEvictionController,
+    "root-ca-certificate-publisher-controller": RootCACertificatePublisher,
 }
 """Every controller by upstream's name, in the order in which they are started."""
