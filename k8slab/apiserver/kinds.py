@@ -12,15 +12,15 @@ from k8slab.sim import Kind, add_kinds
 
 __all__ = ["DEEDS", "deed", "speaker"]
 
-_CALL = ("who", "does", "verb", "resource", "key", "subresource", "detail")
+_CALL = ("who", "does", "verb", "resource", "what", "key", "subresource", "detail")
 _ANSWER = ("resource", "key", "verb", "code", "reason", "message")
 
 add_kinds(
     {
-        "write": Kind("write", 1, _CALL, "{does} {key}", "{who} {does} {resource} {key}{detail}"),
-        "write.detail": Kind("write", 2, _CALL, "{does} {key}", "{who} {does} {resource} {key}{detail}"),
-        "lease.renew": Kind("write", 2, _CALL, "renews {key}", "{who} {does} {resource} {key}{detail}"),
-        "request": Kind("request", 2, _CALL, "{verb} {resource}", "{who} {does} {resource} {key}{detail}"),
+        "write": Kind("write", 1, _CALL, "{does} {key}", "{who} {does} {what} {key}{detail}"),
+        "write.detail": Kind("write", 2, _CALL, "{does} {key}", "{who} {does} {what} {key}{detail}"),
+        "lease.renew": Kind("write", 2, _CALL, "renews {key}", "{who} {does} {what} {key}{detail}"),
+        "request": Kind("request", 2, _CALL, "{verb} {resource}", "{who} {does} {what} {key}{detail}"),
         "serve": Kind(
             "serve", 2, ("verb", "resource", "key"), "serves {verb}", "the API server serves {verb} {resource} {key}"
         ),

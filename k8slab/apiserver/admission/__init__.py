@@ -1,0 +1,68 @@
+"""Admission: plugins that may change a write, then plugins that may only refuse it.
+
+>>> list(REGISTRY)
+['NamespaceLifecycle', 'ServiceAccount', 'TaintNodesByCondition', 'Priority', 'DefaultTolerationSeconds']
+>>> plugins(disabled=("ServiceAccount",))[0].name
+'NamespaceLifecycle'
+
+A plugin is a class in a module of its own with a `name`, and `admit` (returns the changed object), `validate` (raises),
+or both. It is shown `Attributes`, and reads through a `Lister`.
+
+Simplified: LimitRanger, PodSecurity, ResourceQuota, webhooks and policies are not part of the chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from k8slab.apiserver.admission.attributes import (
+    Attributes,
+    Lister,
+    MutatingPlugin,
+    ValidatingPlugin,
+    changed_fields,
+    forbidden,
+)
+from k8slab.apiserver.admission.chain import Chain
+from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from k8slab.apiserver.admission.priority import SYSTEM_CLASSES, Priority
+from k8slab.apiserver.admission.service_account import ServiceAccount
+from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+
+__all__ = [
+    "REGISTRY",
+    "SYSTEM_CLASSES",
+    "Attributes",
+    "Chain",
+    "DefaultTolerationSeconds",
+    "Lister",
+    "MutatingPlugin",
+    "NamespaceLifecycle",
+    "Priority",
+    "ServiceAccount",
+    "TaintNodesByCondition",
+    "ValidatingPlugin",
+    "changed_fields",
+    "forbidden",
+    "plugins",
+]
+
+REGISTRY: dict[str, type[Any]] = {
+    "NamespaceLifecycle": NamespaceLifecycle,
+    "ServiceAccount": ServiceAccount,
+    "TaintNodesByCondition": TaintNodesByCondition,
+    "Priority": Priority,
+    "DefaultTolerationSeconds": DefaultTolerationSeconds,
+}
+"""Plugins by name, in the order they run."""
+
+
+def plugins(disabled: Iterable[str] = ()) -> list[Any]:
+    """One of each plugin that is not disabled. ValueError for a name that is not in the registry."""
+    off = list(disabled)
+    for name in off:
+        if name not in REGISTRY:
+            raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
+    return [kind() for name, kind in REGISTRY.items() if name not in off]

@@ -1,0 +1,135 @@
+"""JSON as Go's decoder reads it: its error texts, and the duplicate keys it reports.
+
+>>> parse(b'{"a": 1, "a": 2}')
+({'a': 2}, ('a',))
+>>> parse(b'{"a":')
+Traceback (most recent call last):
+k8slab.apiserver.handlers.go_json.JSONError: unexpected end of JSON input
+
+Upstream: encoding/json/scanner.go, sigs.k8s.io/json
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["JSONError", "json_kind", "parse"]
+
+_LITERALS = ("true", "false", "null")
+
+
+class JSONError(ValueError):
+    """Malformed JSON, in Go's words."""
+
+
+class _Object(dict[str, Any]):
+    """A parsed object that remembers which keys came twice."""
+
+    duplicates: tuple[str, ...] = ()
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) == len(pairs):
+        return result
+    marked = _Object(result)
+    seen: dict[str, int] = {}
+    for key, _ in pairs:
+        seen[key] = seen.get(key, 0) + 1
+    marked.duplicates = tuple(key for key, count in seen.items() if count > 1)
+    return marked
+
+
+def parse(data: bytes) -> tuple[Any, tuple[str, ...]]:
+    """(value, paths of duplicate keys). Raises JSONError."""
+    text = data.decode("utf-8", "replace")
+    try:
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise JSONError(_explain(text, error)) from None
+    found: list[str] = []
+    return _plain(value, "", found), tuple(found)
+
+
+def _refuse(name: str) -> None:
+    raise JSONError(f"invalid character {name[0]!r} looking for beginning of value")
+
+
+def _plain(value: Any, path: str, found: list[str]) -> Any:
+    """Collect duplicates on the way; unmarked objects are returned as they are."""
+    if isinstance(value, dict):
+        result = dict(value) if isinstance(value, _Object) else value
+        if isinstance(value, _Object):
+            found.extend(f"{path}{key}" for key in value.duplicates)
+        for key, item in value.items():
+            if isinstance(item, (dict, list)):
+                result[key] = _plain(item, f"{path}{key}.", found)
+        return result
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            if isinstance(item, (dict, list)):
+                value[index] = _plain(item, f"{path[:-1]}[{index}].", found)
+    return value
+
+
+def json_kind(value: Any) -> str:
+    """Go's name for a JSON value's type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"
+
+
+def _explain(text: str, error: json.JSONDecodeError) -> str:
+    """Go's sentence for where Python's parser stopped."""
+    at = error.pos
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    if at >= len(text) or error.msg.startswith("Unterminated string"):
+        return "unexpected end of JSON input"
+    literal = _broken_literal(text, at)
+    if literal:
+        return literal
+    wrong = _quote(text[at])
+    if error.msg.startswith("Expecting property name"):
+        return f"invalid character {wrong} looking for beginning of object key string"
+    if error.msg.startswith("Expecting ':'"):
+        return f"invalid character {wrong} after object key"
+    if error.msg.startswith("Expecting ','"):
+        return f"invalid character {wrong} after {_container(text, at)}"
+    if error.msg.startswith("Extra data"):
+        return f"invalid character {wrong} after top-level value"
+    if error.msg.startswith("Invalid control character"):
+        return f"invalid character {wrong} in string literal"
+    if error.msg.startswith("Invalid \\"):
+        return f"invalid character {_quote(text[at + 1 : at + 2])} in string escape code"
+    return f"invalid character {wrong} looking for beginning of value"
+
+
+def _broken_literal(text: str, at: int) -> str:
+    for literal in _LITERALS:
+        if text[at] == literal[0]:
+            for offset, expected in enumerate(literal):
+                if at + offset >= len(text):
+                    return "unexpected end of JSON input"
+                found = text[at + offset]
+                if found != expected:
+                    return f"invalid character {_quote(found)} in literal {literal} (expecting {_quote(expected)})"
+    return ""
+
+
+def _container(text: str, at: int) -> str:
+    depth = 0
+    for character in reversed(text[:at]):
+        depth += {"}": 1, "]": 1, "{": -1, "[": -1}.get(character, 0)
+        if depth < 0:
+            return "object key:value pair" if character == "{" else "array element"
+    return "top-level value"
+
+
+def _quote(character: str) -> str:
+    if character == "'":
+        return "'\\''"
+    return f"'{character}'" if character.isprintable() else repr(character)

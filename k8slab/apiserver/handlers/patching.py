@@ -1,0 +1,108 @@
+"""Applying a patch to the object as it is.
+
+Upstream: apiserver/pkg/endpoints/handlers/patch.go
+Simplified: no server-side apply; only the top-level fields a strategic patch names go through the merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
+from k8slab.api.objects import Frozen, Object
+from k8slab.api.patch.go_values import PatchError
+from k8slab.api.patch.json_patch import json_patch
+from k8slab.api.patch.merge import merge_patch
+from k8slab.api.patch.strategic import strategic_merge_patch
+from k8slab.api.scheme import GVK
+from k8slab.api.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
+
+__all__ = ["apply_patch", "parse_patch"]
+
+_REJECTED = "the server rejected our request due to an error in our request"
+
+
+def parse_patch(data: bytes, patch_type: str) -> Any:
+    """The patch document of a body. Raises BadRequestError with upstream's texts."""
+    prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
+    try:
+        patch, _ = parse(data)
+    except JSONError as error:
+        raise BadRequestError(f"{prefix}{error}") from None
+    wanted, go_type = (list, "[]handlers.jsonPatchOp") if patch_type == JSON_PATCH else (dict, "map[string]interface {}")
+    if not isinstance(patch, wanted) and patch is not None:
+        raise BadRequestError(f"{prefix}json: cannot unmarshal {json_kind(patch)} into Go value of type {go_type}")
+    return patch
+
+
+def apply_patch(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> tuple[Object, list[str]]:
+    """(the patched object, paths of unknown fields). Unchanged parts are shared with `existing`.
+
+    Raises BadRequestError, InvalidError, InternalError with upstream's texts.
+    """
+    try:
+        patched = _apply(existing, patch, patch_type, gvk)
+    except PatchError as error:
+        if patch_type == JSON_PATCH and error.code == 422:
+            raise InvalidError(_REJECTED, details={}) from None
+        raise _of_code(error.code, error.message) from None
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
+    return _typed(existing, patched, patch_type, patch, gvk)
+
+
+def _apply(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> dict[str, Any]:
+    if patch_type == JSON_PATCH:
+        return json_patch(existing, patch)  # type: ignore[no-any-return]
+    if patch_type == MERGE_PATCH:
+        return merge_patch(existing, patch)  # type: ignore[no-any-return]
+    if patch_type != STRATEGIC_MERGE_PATCH:
+        raise BadRequestError(f"unknown Content-Type header for patch: {patch_type}")
+    if any(name.startswith("$") for name in patch):
+        return strategic_merge_patch(existing, patch, gvk)
+    touched = strategic_merge_patch({k: existing[k] for k in patch if k in existing}, patch, gvk)
+    return {**{k: v for k, v in existing.items() if k not in patch}, **touched}
+
+
+def _of_code(code: int, message: str) -> StatusError:
+    if code == 400:
+        return BadRequestError(message)
+    return InternalError(message, reason="") if code == 500 else StatusError(message, code=code)
+
+
+def _typed(
+    existing: Object, patched: dict[str, Any], patch_type: str, patch: Any, gvk: GVK
+) -> tuple[Object, list[str]]:
+    """Check types of what changed, and drop what the kind does not have."""
+    changed = {k: v for k, v in patched.items() if not isinstance(v, Frozen) or v is not existing.get(k)}
+    if patched.get("kind") != existing.get("kind"):
+        raise _invalid_patch(patched, f"no kind \"{patched.get('kind')}\" is registered for version \"{gvk.api_version}\"")
+    try:
+        decoded = decode({**changed, "metadata": patched.get("metadata")}, gvk)
+    except DecodeError as error:
+        shown: Any = patch if patch_type == STRATEGIC_MERGE_PATCH else patched
+        raise _invalid_patch(shown, str(error)) from None
+    typed = {k: decoded.object[k] for k in changed if k in decoded.object}
+    result = {k: typed.get(k, v) for k, v in patched.items() if k in typed or k not in changed}
+    for name, value in decoded.object.items():
+        if name not in result and name not in changed and name not in existing:
+            result[name] = value
+    missing = [k for k in existing if k not in patched and k in decoded.object]
+    result.update({k: decoded.object[k] for k in missing})
+    result.update(apiVersion=gvk.api_version, kind=gvk.kind)
+    return result, list(decoded.unknown)
+
+
+def _invalid_patch(shown: Mapping[str, Any], why: str) -> InvalidError:
+    import json
+
+    from k8slab.api.labels import go_quote
+
+    text = f"Invalid value: {go_quote(json.dumps(shown, separators=(',', ':')))}: {why}"
+    return InvalidError(
+        f' "" is invalid: patch: {text}',
+        details={"causes": [Cause("FieldValueInvalid", text, "patch")._asdict()]},
+    )

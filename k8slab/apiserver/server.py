@@ -1,0 +1,331 @@
+"""The API server: resources over a key-value store, with admission, a watch cache and connections.
+
+Upstream: apiserver/pkg/server/genericapiserver.go, pkg/controlplane/instance.go
+Simplified: no authentication, authorization, audit or flow control; deprecated flags of nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, Protocol
+
+from k8slab.api.errors import BadRequestError
+from k8slab.api.features import FeatureGates
+from k8slab.api.objects import Frozen
+from k8slab.api.scheme import GVK, GVR, SCHEME, ResourceInfo, Scheme, Subresource
+from k8slab.api.transport import Request
+from k8slab.apiserver.admission import Chain, plugins
+from k8slab.apiserver.bootstrap import bootstrap_objects
+from k8slab.apiserver.caches import Caches
+from k8slab.apiserver.handlers.http import Response, handle
+from k8slab.apiserver.handlers.listing import list_objects, open_watch
+from k8slab.apiserver.handlers.options import ListOptions
+from k8slab.apiserver.handlers.routing import not_served
+from k8slab.apiserver.handlers.verbs import Answer, serve
+from k8slab.apiserver.registry import (
+    STORES,
+    BindingStore,
+    Context,
+    Environment,
+    FinalizeStrategy,
+    ScaleStore,
+    Store,
+    Strategy,
+    status_strategy_for,
+    strategy_for,
+)
+from k8slab.apiserver.storage import KV, Codec, KeyExistsError, KeyLayout, SingleMember, Storage
+from k8slab.apiserver.streams import Connection, EventStream
+from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
+from k8slab.apiserver.watchcache import WatchCache
+from k8slab.etcd import Store as EtcdStore
+from k8slab.sim import LatencyProfile, Loop, Task, latency_profile
+
+__all__ = ["APIServer", "Network"]
+
+_INDEXED = {"pods": "spec.nodeName"}
+
+
+class Network(Protocol):
+    """Whether a message from `source` to `target` (component names) is lost now."""
+
+    def blocked(self, source: str, target: str) -> bool: ...
+
+
+class APIServer:
+    """One API server over a key-value store (`KV`, or an etcd `Store` taken as its only member).
+
+    Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
+    connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
+    system namespaces, the `kubernetes` Service and the system priority classes, as a new server does.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        kv: KV | EtcdStore,
+        *,
+        name: str = "apiserver/0",
+        features: FeatureGates | None = None,
+        latency: str | LatencyProfile = "none",
+        network: Network | None = None,
+        disabled: Iterable[str] = (),
+        bootstrap: bool = True,
+        watch_buffer: int = 1_000,
+        history: int = 10_240,
+        lane: str = "apiserver",
+    ) -> None:
+        self.loop = loop
+        self.name = name
+        self.alive = True
+        self.scheme: Scheme = SCHEME.copy()
+        self.features = features if features is not None else FeatureGates()
+        self.latency = latency_profile(latency)
+        self.network = network
+        self.layout = KeyLayout()
+        self.codec = Codec()
+        self.kv: KV = SingleMember(loop, kv, layout=self.layout) if isinstance(kv, EtcdStore) else kv
+        self.storage = Storage(self.kv, self.codec, self.layout, loop.trace)
+        self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
+        self.chain = Chain(plugins(disabled), self, loop.trace, lane=lane)
+        self.env = Environment(
+            clock=loop.clock,
+            features=self.features,
+            uids=loop.stream(f"{name}/uids"),
+            names=loop.stream(f"{name}/names"),
+            addresses=loop.stream(f"{name}/addresses"),
+        )
+        self.jitter = loop.stream(f"{name}/watch-timeouts")
+        self._lane = lane
+        self._watch_buffer = watch_buffer
+        self._history = history
+        self._stores: dict[GVR, Store] = {}
+        self._status: dict[tuple[GVR, str], Strategy] = {}
+        self._by_stored: dict[str, Strategy] = {}
+        self._tasks: dict[int, Task] = {}
+        self._streams: dict[int, EventStream] = {}
+        for info in self.scheme:
+            if "list" in info.verbs and info.gvr.resource != "componentstatuses":
+                self._install(info)
+        self.binding = BindingStore(self._stores[GVR("", "v1", "pods")])
+        self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
+        if bootstrap:
+            self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
+
+    # -- resources ---------------------------------------------------------------------------------
+
+    def _install(self, info: ResourceInfo) -> None:
+        strategy = strategy_for(info)
+        kind = STORES.get(info.gvr.group_resource, Store)
+        store = kind(info, strategy, self.storage, self.scheme.storage_gvk(info.gvk))
+        self._stores[info.gvr] = store
+        if store.storage_gvk == info.gvk:
+            self._by_stored[store.stored_as] = strategy
+        if "status" in info.subresources:
+            self._status[(info.gvr, "status")] = status_strategy_for(info, strategy)
+        if "finalize" in info.subresources:
+            self._status[(info.gvr, "finalize")] = FinalizeStrategy(strategy)
+
+    def register_unstructured(
+        self, gvk: GVK, plural: str = "", namespaced: bool = True, *, has_status: bool = True
+    ) -> ResourceInfo:
+        """Serve a kind of a foreign group: stored, listed and watched, but not understood.
+
+        Registering the same kind again changes nothing. ValueError for a kind in a built-in group.
+        """
+        if self.scheme.is_builtin_group(gvk.group):
+            raise ValueError(f"kind {gvk.kind} in {gvk.api_version}: expected a group that is not built in")
+        if gvk in self.scheme:
+            return self.scheme.resource_of(gvk)
+        info = self.scheme.unstructured(gvk, namespaced=namespaced, resource=plural)
+        if has_status:
+            info = info._replace(subresources={"status": Subresource(gvk, ("get", "patch", "update"))})
+        self.scheme.register(info)
+        self._install(info)
+        return info
+
+    def is_custom(self, gvr: GVR) -> bool:
+        return not self.scheme.is_builtin_group(gvr.group)
+
+    def kind_name(self, gvr: GVR) -> str:
+        """The kind of a resource for a sentence; the resource itself when it is not served."""
+        return self.scheme.kind_of(gvr).kind if gvr in self.scheme else gvr.resource
+
+    def store(self, gvr: GVR) -> Store:
+        """The store of a resource. Raises NotFoundError when it is not served."""
+        found = self._stores.get(gvr)
+        if found is None:
+            raise not_served()
+        return found
+
+    def scales(self, gvr: GVR) -> ScaleStore:
+        return ScaleStore(self.store(gvr))
+
+    def subresource_strategy(self, gvr: GVR, name: str) -> Strategy:
+        return self._status[(gvr, name)]
+
+    def _make_cache(self, resource: str) -> WatchCache:
+        strategy = self._by_stored.get(resource)
+        attributes = strategy.attributes if strategy is not None else Strategy().attributes
+        index = _INDEXED.get(resource, "")
+        return WatchCache(
+            resource, self.loop.clock, attributes=attributes, index_field=index, capacity=self._history
+        )
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    async def serve(self, request: Request, user: str = "") -> Answer:
+        """Carry out any verb but watch. Raises StatusErrors."""
+        ctx = self._context(request, user)
+        await self.caches.wait_ready()
+        return await serve(self, ctx, request)
+
+    async def open_watch(self, request: Request, connection: Connection, user: str = "") -> EventStream:
+        """Open a watch. Raises StatusErrors; history that is gone comes as an ERROR event of the stream."""
+        ctx = self._context(request, user)
+        await self.caches.wait_ready()
+        stream = await open_watch(self, ctx, request, connection, self._watch_buffer)
+        self._streams[id(stream)] = stream
+        if stream.closed:
+            self._forget(stream)
+        return stream
+
+    async def handle(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        *,
+        user: str = "system:admin",
+    ) -> Response:
+        """One HTTP request: routing, codecs, discovery. Failures are answers too. A watch has a `stream`."""
+        return await handle(self, method, path, query or {}, headers or {}, body, user)
+
+    async def list(self, ctx: Context, options: ListOptions) -> dict[str, Any]:
+        """A list object. Raises StatusErrors."""
+        return await list_objects(self, ctx, options)
+
+    async def wait_for_revision(self, revision: int) -> None:
+        """Until the watch caches have seen a revision. Raises a StatusError (504) for one that does not come."""
+        await self.caches.wait_for(revision)
+
+    def _context(self, request: Request, user: str) -> Context:
+        self._tell(request)
+        if request.resource not in self.scheme:
+            raise not_served()
+        info = self.scheme.info(request.resource)
+        if info.namespaced and not request.namespace and request.verb in ("create", "get", "update", "patch", "delete"):
+            if request.verb != "create" or not request.subresource:
+                raise BadRequestError(f"an empty namespace may not be set during {_DURING[request.verb]}")
+        return Context(
+            env=self.env,
+            info=info,
+            verb=request.verb,
+            namespace=request.namespace if info.namespaced else "",
+            name=request.name,
+            subresource=request.subresource,
+            user=user,
+        )
+
+    def _tell(self, request: Request) -> None:
+        trace = self.loop.trace
+        resource = request.resource.group_resource
+        if trace.on and not (resource == LEASES and "lease.renew" in trace.without):
+            trace.emit("serve", self._lane, verb=request.verb, resource=resource, key=request_key(request))
+
+    # -- connections -------------------------------------------------------------------------------
+
+    def transport(
+        self,
+        client: str,
+        *,
+        user: str = "system:admin",
+        lane: str | None = None,
+        latency: str | LatencyProfile | None = None,
+        timeout_ms: int = 10_000,
+    ) -> InProcessTransport:
+        """A connection for a client component; its requests appear in the trace's `lane` (the client's name)."""
+        profile = self.latency if latency is None else latency_profile(latency)
+        return InProcessTransport(self, client, user=user, lane=lane, latency=profile, timeout_ms=timeout_ms)
+
+    def spawn(self, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> None:
+        """Handle a request in a task of this server."""
+        if not self.alive:
+            coro.close()
+            return
+        self._keep(self.loop.spawn(f"{self.name}/handle", coro, delay_ms=delay_ms))
+
+    def _keep(self, task: Task) -> None:
+        if len(self._tasks) >= 2 * self._live + 64:
+            self._tasks = {key: kept for key, kept in self._tasks.items() if not kept.done}
+            self._live = len(self._tasks)
+        self._tasks[id(task)] = task
+
+    _live = 0
+
+    def _forget(self, stream: EventStream) -> None:
+        self._streams.pop(id(stream), None)
+
+    def kill(self) -> None:
+        """The process dies: requests under way end where they stand and are not answered, watches break."""
+        if not self.alive:
+            return
+        self.alive = False
+        for task in list(self._tasks.values()):
+            self.loop.cancel(task)
+        self._tasks.clear()
+        for stream in list(self._streams.values()):
+            stream.end("the server died")
+        self._streams.clear()
+        self.caches.stop()
+
+    # -- what admission plugins read ---------------------------------------------------------------
+
+    def cached(self, group_resource: str, namespace: str, name: str) -> Frozen | None:
+        """An object as the watch cache has it."""
+        key = f"{namespace}/{name}" if namespace else name
+        return self.caches.of(group_resource).objects.get(key)
+
+    def cached_all(self, group_resource: str) -> list[Frozen]:
+        """All objects of a resource as the watch cache has them, in key order."""
+        cache = self.caches.of(group_resource)
+        return [cache.objects[key] for key in cache.keys()]
+
+    async def live(self, group_resource: str, namespace: str, name: str) -> Frozen | None:
+        """An object as etcd has it."""
+        return await self.storage.get(self.layout.key(group_resource, namespace, name))
+
+    # -- the beginning -----------------------------------------------------------------------------
+
+    async def _bootstrap(self) -> None:
+        await self.caches.wait_ready()
+        for gvr, obj in bootstrap_objects(self.env):
+            store = self.store(gvr)
+            key = store.key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+            try:
+                await self.storage.create(key, obj)
+            except KeyExistsError:
+                continue  # an earlier start, or another server, made it
+
+    # -- looking inside ----------------------------------------------------------------------------
+
+    def view(self) -> dict[str, Any]:
+        """Caches by resource and open watches by client, keyed by stable ids."""
+        return {
+            "revision": self.caches.revision,
+            "caches": {name: cache.view() for name, cache in sorted(self.caches.all().items())},
+            "streams": {
+                f"{stream.connection.client}/{stream.watch.cache.resource}/{stream.watch.number}": stream.closed
+                for stream in self._streams.values()
+            },
+        }
+
+    def check_invariants(self) -> None:
+        """AssertionError naming what is broken."""
+        self.caches.check_invariants()
+        self.codec.check_invariants()
+
+
+_DURING = {"create": "creation", "get": "requests", "update": "update", "patch": "update", "delete": "deletion"}
