@@ -6,6 +6,7 @@ for another host or wrote an error to the console fails it. `place` is the book'
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -27,6 +28,7 @@ from tests.browser.visits import LAPTOP, Visit, open_visit
 
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = Path(__file__).parent / "failures"
+NO_NEWS = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 QUIET = [
     "--no-sandbox",  # root in a container has no sandbox
     "--disable-gpu",
@@ -128,16 +130,20 @@ class Lab:
         return f"{self.address}/lab/workspaces/{Path(name).stem}/tree/{name}?reset"
 
 
+RUN_ALL = """async () => {
+  const panel = jupyterapp.shell.currentWidget;
+  await panel.context.ready;
+  await panel.sessionContext.ready;
+  await panel.sessionContext.session.kernel.info;
+  await jupyterapp.commands.execute("notebook:run-all-cells");
+}"""
+
+
 def run_all(page: Page, timeout_ms: float = 60_000) -> None:
-    """Run all cells of the notebook that is open, and wait until none is waiting or running."""
-    page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=timeout_ms)
-    page.wait_for_function("document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'")
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    page.wait_for_function(
-        "[...document.querySelectorAll('.jp-CodeCell .jp-InputArea-prompt')].every(p => /\\d/.test(p.textContent))",
-        timeout=timeout_ms,
-    )
+    """Run all cells of the notebook that is open, and wait until the last one has run."""
+    page.set_default_timeout(timeout_ms)
+    page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.sessionContext !== undefined")
+    page.evaluate(RUN_ALL)
 
 
 @pytest.fixture(scope="session")
@@ -150,6 +156,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     kinds = ("CONFIG", "DATA", "RUNTIME")
+    settings = home / "CONFIG" / "labconfig" / "default_setting_overrides.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"@jupyterlab/apputils-extension:notification": NO_NEWS}))
     variables = {**os.environ, "HOME": str(home), **{f"JUPYTER_{kind}_DIR": str(home / kind) for kind in kinds}}
     variables |= {"JUPYTER_PREFER_ENV_PATH": "1", "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces")}
     options = {
@@ -159,8 +168,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         "ServerApp.open_browser": False,
         "ServerApp.allow_root": True,
         "IdentityProvider.token": "",
-        "LabApp.news_url": None,
-        "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
+        "LabApp.expose_app_in_browser": True,  # run_all() talks to it
     }
     command = [sys.executable, "-m", "jupyterlab", *(f"--{name}={value}" for name, value in options.items())]
     log = home / "jupyterlab.log"
@@ -172,7 +180,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield Lab(address, folder)
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:  # it waits for a kernel that is still starting
+            process.kill()
+            process.wait()
 
 
 def wait_for(address: str, process: subprocess.Popen[bytes], log: Path, seconds: int = 60) -> None:
