@@ -68,7 +68,8 @@ def axe_violations(page: Page, scope: str | None = None, *, best_practice: bool 
     if not page.evaluate("typeof window.axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
     tags = [*RULES, *(["best-practice"] if best_practice else [])]
-    call = f"axe.run({json.dumps(scope) if scope else 'document'}, {{runOnly: {json.dumps(tags)}, preload: false}})"  # preload fetches: file:// forbids
+    options = json.dumps({"runOnly": tags, "preload": False})  # preload fetches style sheets, which file:// forbids
+    call = f"axe.run({json.dumps(scope) if scope else 'document'}, {options})"
     found: list[dict[str, Any]] = page.evaluate(call)["violations"]
     return [
         f"{rule['id']} ({rule['impact']}): {node['html'][:160]} {node['target']}"
