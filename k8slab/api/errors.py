@@ -76,7 +76,7 @@ class StatusError(Exception):
         }
         if self.reason:
             status["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             status["details"] = self.details
         status["code"] = self.code
         return status

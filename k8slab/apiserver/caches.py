@@ -22,9 +22,7 @@ FRESH_TIMEOUT_MS = 3_000
 class Caches:
     """Watch caches by stored resource (`pods`). `run` is a task of the server."""
 
-    def __init__(
-        self, loop: Loop, kv: KV, codec: Codec, layout: KeyLayout, make: Callable[[str], WatchCache]
-    ) -> None:
+    def __init__(self, loop: Loop, kv: KV, codec: Codec, layout: KeyLayout, make: Callable[[str], WatchCache]) -> None:
         self.revision = 0
         self.is_ready = False
         self._loop = loop

@@ -107,7 +107,9 @@ def speaker(lane: str) -> str:
     component, _, rest = lane.partition("/")
     if component == "kcm":
         name = rest.partition("/")[0]
-        return _CONTROLLERS.get(name, f"the {name or 'controller'} controller" if name != "informers" else "an informer")
+        return _CONTROLLERS.get(
+            name, f"the {name or 'controller'} controller" if name != "informers" else "an informer"
+        )
     if component == "kubelet":
         return f"the kubelet on {rest.partition('/')[0]}" if rest else "a kubelet"
     if component == "scheduler":

@@ -168,9 +168,7 @@ class APIServer:
         strategy = self._by_stored.get(resource)
         attributes = strategy.attributes if strategy is not None else Strategy().attributes
         index = _INDEXED.get(resource, "")
-        return WatchCache(
-            resource, self.loop.clock, attributes=attributes, index_field=index, capacity=self._history
-        )
+        return WatchCache(resource, self.loop.clock, attributes=attributes, index_field=index, capacity=self._history)
 
     # -- requests ----------------------------------------------------------------------------------
 

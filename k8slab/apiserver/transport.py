@@ -224,5 +224,3 @@ def _detail(request: Request) -> str:
     if request.subresource == "binding" and isinstance(request.body, Mapping):
         return f" to {(request.body.get('target') or {}).get('name', '')}"
     return ""
-
-

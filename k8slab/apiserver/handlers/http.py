@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from k8slab.api.errors import StatusError
+from k8slab.api.errors import BadRequestError, StatusError
 from k8slab.api.objects import Object
-from k8slab.api.tables import table
 from k8slab.api.transport import Request, StreamClosedError
 from k8slab.apiserver.handlers.codecs import decode_body, encode_body, error_body, parse_body
 from k8slab.apiserver.handlers.discovery import discovery
@@ -101,7 +100,9 @@ async def _resource(
     request, warnings = _request(server, found, query, header(headers, "Content-Type"), body)
     if found.verb == "watch":
         stream = await server.open_watch(request, Connection(lane=user, client=user), user)
-        return Response(200, {"content-type": output.media_type}, b"", Frames(stream, _watch_shower(server, found, output)))
+        return Response(
+            200, {"content-type": output.media_type}, b"", Frames(stream, _watch_shower(server, found, output))
+        )
     answer = await server.serve(request, user)
     shown = _show(server, found, answer.object, output, query)
     answer_headers: dict[str, Any] = {"content-type": output.media_type}
@@ -153,8 +154,6 @@ def _request(
 
 
 def _delete_options(body: bytes, content_type: str) -> Any:
-    from k8slab.api.errors import BadRequestError
-
     try:
         document, _ = parse_body(body, input_type(content_type))
     except JSONError as error:
@@ -183,6 +182,8 @@ def _show(server: APIServer, found: Route, obj: Object, output: Output, query: M
 def _table(
     server: APIServer, found: Route, items: list[Object], metadata: Object, output: Output, query: Mapping[str, str]
 ) -> Object:
+    from k8slab.api.tables import table
+
     shown: dict[str, Any] = dict(table(found.info.gvk, items, server.loop.clock.now_ms))
     wanted = ("resourceVersion", "continue", "remainingItemCount")
     shown["metadata"] = {name: metadata[name] for name in wanted if name in metadata}
@@ -225,5 +226,3 @@ def _watch_shower(server: APIServer, found: Route, output: Output) -> Callable[[
         return _partial(obj, output.version) if output.as_kind else obj
 
     return show
-
-

@@ -226,5 +226,3 @@ def _tell(server: APIServer, cache: WatchCache, connection: Connection, options:
             since=options.resource_version or "now",
             selector=f" with {selector}" if selector else "",
         )
-
-

@@ -40,7 +40,13 @@ class ListOptions(NamedTuple):
 
     @classmethod
     def parse(
-        cls, params: Mapping[str, str], resource: str, *, name: str = "", is_watch: bool = False, is_custom: bool = False
+        cls,
+        params: Mapping[str, str],
+        resource: str,
+        *,
+        name: str = "",
+        is_watch: bool = False,
+        is_custom: bool = False,
     ) -> ListOptions:
         """Raises BadRequestError, InvalidError with upstream's texts."""
         initial = is_true(params, "sendInitialEvents") if "sendInitialEvents" in params else None

@@ -32,7 +32,9 @@ def parse_patch(data: bytes, patch_type: str) -> Any:
         patch, _ = parse(data)
     except JSONError as error:
         raise BadRequestError(f"{prefix}{error}") from None
-    wanted, go_type = (list, "[]handlers.jsonPatchOp") if patch_type == JSON_PATCH else (dict, "map[string]interface {}")
+    wanted, go_type = (
+        (list, "[]handlers.jsonPatchOp") if patch_type == JSON_PATCH else (dict, "map[string]interface {}")
+    )
     if not isinstance(patch, wanted) and patch is not None:
         raise BadRequestError(f"{prefix}json: cannot unmarshal {json_kind(patch)} into Go value of type {go_type}")
     return patch
@@ -79,7 +81,7 @@ def _typed(
     """Check types of what changed, and drop what the kind does not have."""
     changed = {k: v for k, v in patched.items() if not isinstance(v, Frozen) or v is not existing.get(k)}
     if patched.get("kind") != existing.get("kind"):
-        raise _invalid_patch(patched, f"no kind \"{patched.get('kind')}\" is registered for version \"{gvk.api_version}\"")
+        raise _invalid_patch(patched, f'no kind "{patched.get("kind")}" is registered for version "{gvk.api_version}"')
     try:
         decoded = decode({**changed, "metadata": patched.get("metadata")}, gvk)
     except DecodeError as error:

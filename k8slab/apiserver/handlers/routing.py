@@ -102,5 +102,3 @@ def _verb(method: str, info: ResourceInfo, name: str, subresource: str, watches:
     if verb not in allowed:
         raise method_not_allowed()
     return verb
-
-

@@ -93,9 +93,7 @@ def _typed(ctx: Context, body: object) -> Draft:
         obj = set_defaults(decode(body, ctx.gvk).object, ctx.gvk)
     except DecodeError as error:
         kind = ctx.gvk.kind
-        raise BadRequestError(
-            f'{kind} in version "{ctx.gvk.version}" cannot be handled as a {kind}: {error}'
-        ) from None
+        raise BadRequestError(f'{kind} in version "{ctx.gvk.version}" cannot be handled as a {kind}: {error}') from None
     obj.update(apiVersion=ctx.gvk.api_version, kind=ctx.gvk.kind)
     obj.setdefault("metadata", {})
     return obj
@@ -139,9 +137,7 @@ async def _update(server: APIServer, ctx: Context, request: Request, strategy: S
         _deduplicate_owners(obj)
         return await _admit(server, ctx, obj, existing)
 
-    obj, created = await server.store(ctx.gvr).update(
-        ctx, updated, _validator(server, ctx), strategy=strategy, uid=uid
-    )
+    obj, created = await server.store(ctx.gvr).update(ctx, updated, _validator(server, ctx), strategy=strategy, uid=uid)
     return Answer(201 if created else 200, obj)
 
 
@@ -168,18 +164,14 @@ def _typed_fields(ctx: Context, fields: Mapping[str, Any]) -> Draft:
         decoded = decode(fields, ctx.gvk).object
     except DecodeError as error:
         kind = ctx.gvk.kind
-        raise BadRequestError(
-            f'{kind} in version "{ctx.gvk.version}" cannot be handled as a {kind}: {error}'
-        ) from None
+        raise BadRequestError(f'{kind} in version "{ctx.gvk.version}" cannot be handled as a {kind}: {error}') from None
     return {k: v for k, v in decoded.items() if k in fields}
 
 
 def _check_name(draft: Draft, name: str) -> None:
     given = draft["metadata"].get("name") or ""
     if not given:
-        raise BadRequestError(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        )
+        raise BadRequestError(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if given != name:
         raise BadRequestError(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
@@ -220,7 +212,11 @@ async def _patch(server: APIServer, ctx: Context, request: Request, strategy: St
 async def _delete(server: APIServer, ctx: Context, request: Request) -> Answer:
     options = DeleteOptions.of(_mapping(request.body), request.params)
     ctx.dry_run = options.dry_run
-    if ctx.gvr.group_resource == "jobs.batch" and options.propagation_policy is None and options.orphan_dependents is None:
+    if (
+        ctx.gvr.group_resource == "jobs.batch"
+        and options.propagation_policy is None
+        and options.orphan_dependents is None
+    ):
         ctx.warn(
             "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
             "them or set propagationPolicy=Orphan to suppress this warning"
@@ -307,4 +303,3 @@ _VERBS = {
     "delete": _delete,
     "deletecollection": _deletecollection,
 }
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object
-from k8slab.api.validation import validate_object_meta
+from k8slab.apiserver.registry.validation import validate_object_meta
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.strategy import Strategy
 

@@ -13,7 +13,7 @@ from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidErro
 from k8slab.api.names import generate_name
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.times import parse_time, rfc3339
-from k8slab.api.validation import validate_object_meta, validate_object_meta_update
+from k8slab.apiserver.registry.validation import validate_object_meta, validate_object_meta_update
 from k8slab.apiserver.registry.context import Context, Draft, new_uid
 from k8slab.apiserver.registry.delete_options import DeleteOptions
 from k8slab.apiserver.registry.strategy import ORPHAN, UNSUPPORTED, Strategy
@@ -93,7 +93,7 @@ def before_update(ctx: Context, strategy: Strategy, obj: Draft, old: Frozen) -> 
     metadata.pop("managedFields", None)
     causes: list[Cause] = []
     if metadata != before:
-        causes = validate_object_meta_update(metadata, before)
+        causes = validate_object_meta_update(metadata, before, ctx.info.namespaced)
     causes = causes + strategy.validate_update(ctx, obj, old)
     if causes:
         raise _invalid(ctx, obj, causes)

@@ -42,7 +42,11 @@ class ServiceStrategy(Strategy):
 
     def attributes(self, obj: Object) -> Mapping[str, str]:
         spec = obj.get("spec") or {}
-        return {**super().attributes(obj), "spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
+        return {
+            **super().attributes(obj),
+            "spec.clusterIP": spec.get("clusterIP", ""),
+            "spec.type": spec.get("type", ""),
+        }
 
 
 def _patch_allocated(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,7 +103,8 @@ async def _allocate(ctx: Context, storage: Storage, resource: str, obj: Object) 
     others = [
         service
         for service in (await storage.list(storage.layout.resource_prefix(resource))).items
-        if service["metadata"]["name"] != obj["metadata"].get("name") or service["metadata"]["namespace"] != ctx.namespace
+        if service["metadata"]["name"] != obj["metadata"].get("name")
+        or service["metadata"]["namespace"] != ctx.namespace
     ]
     if spec.get("clusterIP") != "None":
         spec["clusterIP"] = _address(ctx, spec.get("clusterIP") or "", others, obj)

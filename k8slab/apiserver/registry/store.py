@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from k8slab.api.conversion import convert
 from k8slab.api.errors import AlreadyExistsError, Cause, ConflictError, InvalidError, NotFoundError, StatusError
-from k8slab.api.objects import Frozen, Object
+from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK, ResourceInfo
 from k8slab.apiserver.registry.context import Context, Draft, draft_of
 from k8slab.apiserver.registry.delete_options import DeleteOptions
@@ -72,13 +71,17 @@ class Store:
     # -- versions ----------------------------------------------------------------------------------
 
     def to_storage(self, obj: Object) -> Object:
-        return obj if self.storage_gvk == self.info.gvk else convert(obj, self.storage_gvk)
+        if self.storage_gvk == self.info.gvk:
+            return obj
+        from k8slab.api.conversion import convert
+
+        return convert(obj, self.storage_gvk)
 
     def from_storage(self, obj: Frozen) -> Frozen:
         """The object in this store's version."""
         if self.storage_gvk == self.info.gvk:
             return obj
-        from k8slab.api.objects import freeze
+        from k8slab.api.conversion import convert
 
         return freeze(convert(obj, self.info.gvk))  # type: ignore[no-any-return]
 
@@ -181,8 +184,6 @@ class Store:
             raise ConflictError.of(self.info.gvr.resource, ctx.name, OPTIMISTIC_LOCK, self.info.gvr.group)
 
     async def _delete_without_finalizers(self, ctx: Context, key: str, obj: Draft) -> Frozen:
-        from k8slab.api.objects import freeze
-
         try:
             await self.storage.delete(key, dry_run=ctx.dry_run)
         except KeyNotFoundError:

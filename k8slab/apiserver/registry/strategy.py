@@ -16,7 +16,7 @@ from k8slab.api.decoding import decode
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK
-from k8slab.api.validation import validate_create, validate_update
+from k8slab.apiserver.registry.validation import validate_create, validate_update
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.delete_options import DeleteOptions
 

@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.apiserver.storage.codec import Codec, encode, with_revision
-from k8slab.apiserver.storage.errors import KeyExistsError, KeyNotFoundError, ObjectInvalidError, list_expired, too_large
+from k8slab.apiserver.storage.errors import (
+    KeyExistsError,
+    KeyNotFoundError,
+    ObjectInvalidError,
+    list_expired,
+    too_large,
+)
 from k8slab.apiserver.storage.keys import KeyLayout, prefix_end
 from k8slab.apiserver.storage.kv import KV
 from k8slab.etcd import CompactedError, Compare, DeleteRangeRequest, FutureRevisionError, KeyValue, PutRequest
@@ -38,7 +44,8 @@ class Preconditions(NamedTuple):
         metadata = obj["metadata"]
         if self.uid is not None and self.uid != metadata.get("uid"):
             raise ObjectInvalidError(
-                key, f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {metadata.get('uid', '')}"
+                key,
+                f"Precondition failed: UID in precondition: {self.uid}, UID in object meta: {metadata.get('uid', '')}",
             )
         if self.resource_version is not None and self.resource_version != metadata.get("resourceVersion"):
             raise ObjectInvalidError(
@@ -193,5 +200,3 @@ def _same(obj: Object, existing: Frozen) -> bool:
             return False
     old, new = existing["metadata"], obj["metadata"]
     return old == new or {**new, "resourceVersion": ""} == {**old, "resourceVersion": ""}
-
-

@@ -1,0 +1,223 @@
+"""Replays a recorded API scenario against our API server.
+
+What `given` lists is made first; then the steps run in order, with `actions` before the step they name. Request
+values that `refs` names are taken from our own earlier answers; resourceVersions of watches, which the recording
+numbers by rank, are translated by what our answers held in the same places.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from k8slab.api.objects import thaw
+from k8slab.api.scheme import CONFIGMAPS, SERVICEACCOUNTS
+from k8slab.api.transport import Request
+from k8slab.apiserver import APIServer, Frames, Response
+from k8slab.etcd import Store
+from k8slab.sim import Loop
+
+Json = Any
+BAD_TOKEN = "abc"
+"""Stands for a continue token that never was one."""
+
+
+class Scenario:
+    """One recorded file, with a server of ours."""
+
+    def __init__(self, doc: dict[str, Json]) -> None:
+        self.doc = doc
+        self.loop = Loop(seed=1)
+        self.etcd = Store()
+        self.servers = 0
+        self.server = self._start()
+        self.loop.run(for_ms=100)
+        self.answers: list[dict[str, Json]] = []
+        self.versions: dict[str, str] = {"0": "0"}
+        self.watches: dict[str, list[Json]] = {}
+        self._unopened = list(doc.get("watch", []))
+
+    def _start(self) -> APIServer:
+        self.servers += 1
+        return APIServer(self.loop, self.etcd, name=f"apiserver/{self.servers}")
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def records(self) -> Iterator[tuple[str, Json]]:
+        """(name, actual) of every step and watch, as compare.py names them."""
+        for item in self.doc.get("given", []):
+            self._give(item)
+        start_ms = self.loop.clock.now_ms
+        for index, step in enumerate(self.doc["steps"]):
+            for action in self.doc.get("actions", []):
+                if action["before_step"] == index:
+                    self._act(action)
+            self._open_watches()
+            due = start_ms + round(step["t"] * 1000)
+            self.loop.run(for_ms=max(2, due - self.loop.clock.now_ms))
+            self.answers.append(self._step(step))
+            self._learn(step["response"], self.answers[-1])
+            yield f"step {index}", self.answers[-1]
+        self._open_watches()
+        self.loop.run(for_ms=2_000)
+        for watch in self.doc.get("watch", []):
+            yield f"watch {watch['name']}", self.watches.get(watch["name"], [])
+        self.loop.close()
+
+    def _give(self, item: dict[str, Json]) -> None:
+        if "create_namespace" in item:
+            self._namespace(item["create_namespace"], item.get("labels"))
+        elif "request" in item:
+            self._request(item["request"])
+
+    def _act(self, action: dict[str, Json]) -> None:
+        if "create_namespace" in action:
+            self._namespace(action["create_namespace"], action.get("labels"))
+        elif "request" in action:
+            self._request(action["request"])
+        elif "etcd_compact" in action:
+            step = int(action["etcd_compact"].rsplit(" ", 1)[1])
+            self.etcd.compact(int(self.answers[step]["body"]["metadata"]["resourceVersion"]))
+        elif "stop" in action and "apiserver" in action["stop"]:
+            self.server.kill()
+        elif action.get("start") == "apiserver":
+            self.server = self._start()
+            self.loop.run(for_ms=100)
+
+    def _namespace(self, name: str, labels: Json) -> None:
+        """A namespace as the ServiceAccount and root-CA controllers leave it."""
+        metadata = {"name": name, **({"labels": labels} if labels else {})}
+        self._call("POST", "/api/v1/namespaces", {}, {}, json.dumps({"metadata": metadata}).encode())
+        you = self.server.transport("kcm")
+        certificate = {"metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": CA_TEXT}}}
+        for gvr, body in (
+            (SERVICEACCOUNTS, {"metadata": {"name": "default"}}),
+            (CONFIGMAPS, {**certificate, "data": {"ca.crt": "-----BEGIN CERTIFICATE-----\n"}}),
+        ):
+            self.loop.spawn("kcm", you.call(Request("create", gvr, namespace=name, body=body)))
+        self.loop.run(for_ms=10)
+
+    def _request(self, request: dict[str, Json]) -> Response:
+        headers = {"Content-Type": request["content_type"]} if "content_type" in request else {}
+        body = request.get("body")
+        data = b"" if body is None else json.dumps(body).encode()
+        return self._call(request["method"], request["path"], request.get("query", {}), headers, data)
+
+    def _step(self, step: dict[str, Json]) -> dict[str, Json]:
+        request = self._resolve(step)
+        body = request["body"]
+        data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        response = self._call(request["method"], request["path"], request["query"], request["headers"], data)
+        answer: dict[str, Json] = {"status": response.status, "headers": dict(response.headers)}
+        if response.frames is not None:
+            return {**answer, "frames": self._drain(response.frames)}
+        text = response.body.decode()
+        try:
+            return {**answer, "body": json.loads(text)}
+        except json.JSONDecodeError:
+            return {**answer, "body": text}
+
+    def _call(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], body: bytes) -> Response:
+        task = self.loop.spawn("you", self.server.handle(method, path, query, headers, body))
+        self.loop.run(for_ms=1)
+        for _ in range(10):
+            if task.done:
+                break
+            self.loop.run(for_ms=1_000)
+        assert isinstance(task.result, Response), f"{method} {path}: no answer"
+        return task.result
+
+    def _drain(self, frames: Frames) -> list[Json]:
+        """All frames until the stream's time is over."""
+        found: list[Json] = []
+
+        async def read() -> None:
+            while (frame := await frames.next()) is not None:
+                found.append(thaw(frame))
+
+        task = self.loop.spawn("you/watch", read())
+        for _ in range(40):
+            self.loop.run(for_ms=500)
+            if task.done:
+                break
+        return found
+
+    # -- watches -----------------------------------------------------------------------------------
+
+    def _open_watches(self) -> None:
+        """Open the recorded watches whose resourceVersion is known by now."""
+        waiting = []
+        for watch in self._unopened:
+            query = dict(watch["request"]["query"])
+            since = query.get("resourceVersion", "0")
+            if since not in self.versions:
+                waiting.append(watch)
+                continue
+            query["resourceVersion"] = self.versions[since]
+            if "resourceVersion" not in watch["request"]["query"]:
+                del query["resourceVersion"]
+            self._open(watch, query)
+        self._unopened = waiting
+
+    def _open(self, watch: dict[str, Json], query: dict[str, str]) -> None:
+        response = self._call("GET", watch["request"]["path"], query, {}, b"")
+        found = self.watches[watch["name"]] = []
+        frames = response.frames
+        assert frames is not None, f"watch {watch['name']}: {response.body!r}"
+
+        async def read() -> None:
+            while (frame := await frames.next()) is not None:
+                found.append(thaw(frame))
+
+        self.loop.spawn(f"you/{watch['name']}", read())
+
+    # -- references --------------------------------------------------------------------------------
+
+    def _resolve(self, step: dict[str, Json]) -> dict[str, Json]:
+        request = deepcopy(step["request"])
+        refs = step.get("refs") or {}
+        for target, source in refs.items():
+            number, _, path = source.partition(":")
+            value = _at(self.answers[int(number.removeprefix("step"))], path.split("."))
+            _put(request, target.split("."), value)
+        query = request["query"]
+        if str(query.get("continue", "")).startswith("<continue") and "query.continue" not in refs:
+            query["continue"] = BAD_TOKEN
+        return request
+
+    def _learn(self, recorded: Json, actual: Json) -> None:
+        """Remember which of our resourceVersions stands where the recording has which rank."""
+        if isinstance(recorded, dict) and isinstance(actual, dict):
+            for key, value in recorded.items():
+                if key == "resourceVersion" and isinstance(value, str) and isinstance(actual.get(key), str):
+                    self.versions.setdefault(value, actual[key])
+                else:
+                    self._learn(value, actual.get(key))
+        elif isinstance(recorded, list) and isinstance(actual, list):
+            for a, b in zip(recorded, actual, strict=False):
+                self._learn(a, b)
+
+
+def _at(value: Json, path: list[str]) -> Json:
+    for part in path:
+        value = value[int(part)] if isinstance(value, list) else value[part]
+    return value
+
+
+def _put(target: Json, path: list[str], value: Json) -> None:
+    for part in path[:-1]:
+        target = target[int(part)] if isinstance(target, list) else target[part]
+    last = path[-1]
+    if isinstance(target, list):
+        target[int(last)] = value
+    else:
+        target[last] = value
+
+
+CA_TEXT = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
