@@ -9,10 +9,11 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import DEPLOYMENTS, EVENTS, PODS, REPLICASETS
 from k8slab.api.times import rfc3339
+from k8slab.api.transport import StreamClosedError
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.controllers import REGISTRY, ControllerContext
 from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop, pause
+from k8slab.sim.loop import Loop
 from k8slab.sim.order import Order
 from tests.fakes import FakeTransport
 
@@ -81,9 +82,8 @@ class World:
         informers.start()
         for controller in self.controllers.values():
             controller.start()
-        self.sizes: list[dict[str, int]] = []
         self.start_ms = start_ms
-        self._seen = 0
+        self._seen: set[str] = set()
         self.loop.spawn("world/kubelet", self._kubelet())
 
     def run(self, ms: int = 2000) -> None:
@@ -96,15 +96,21 @@ class World:
     # -- Pods ------------------------------------------------------------------------------------------
 
     async def _kubelet(self) -> None:
-        """Starts Pods some time after they were created, and notes the sizes of ReplicaSets whenever they change."""
-        stream = await Client(self.transport).watch(PODS)
+        """Starts Pods some time after it first saw them."""
         while True:
-            event = await stream.next()
-            pod = event.object
-            broken = "broken" in pod["spec"]["containers"][0]["image"]
-            if event.type == "ADDED" and not pod.get("status") and self.start_ms is not None and not broken:
-                self.loop.call_later(self.start_ms, lambda pod=pod: self.set_ready(pod))
-            await pause()
+            stream = await Client(self.transport).watch(PODS)
+            try:
+                while True:
+                    self._start((await stream.next()).object)
+            except StreamClosedError:
+                continue
+
+    def _start(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        broken = "broken" in pod["spec"]["containers"][0]["image"]
+        if uid not in self._seen and not pod.get("status") and self.start_ms is not None and not broken:
+            self._seen.add(uid)
+            self.loop.call_later(self.start_ms, lambda: self.set_ready(pod))
 
     def set_ready(self, pod: Object, ready: bool = True) -> None:
         key = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
