@@ -1,4 +1,4 @@
-"""Empties a namespace that is being deleted, Pods first, then lets it go.
+"""Empties a namespace that is being deleted, Pods first (since 1.33), then lets it go.
 
     DELETE → Terminating ──5 s──> delete Pods ──gone──> delete the rest ──empty──> take the finalizer off
 
@@ -60,6 +60,7 @@ class NamespaceController:
         self.loop = ctx.loop
         self.client = ctx.client
         found: Iterable[GVR] = ctx.options.get("namespaced-resources") or namespaced_resources()
+        self.is_ordered = ctx.features.enabled("OrderedNamespaceDeletion")
         self.resources = [PODS, *(gvr for gvr in found if gvr != PODS)]
         limiter = MaxOfRateLimiter(
             ItemExponentialFailureRateLimiter(5, 60_000),
@@ -146,7 +147,7 @@ class NamespaceController:
             if remains.error is not None:
                 errors.append(remains.error)
                 conditions.errors.append(str(remains.error))
-            if gvr == PODS and remains.count:
+            if gvr == PODS and remains.count and self.is_ordered:
                 break  # the rest must wait; what remains is not told in the conditions
             if remains.count:
                 conditions.remaining[gvr] = remains.count

@@ -103,7 +103,9 @@ class PodGCController:
             if condition is not None:
                 generation = pod["metadata"].get("generation", 0)
                 now = rfc3339(self.loop.clock.now_ms)
-                base = {"type": "DisruptionTarget", "status": "True", "observedGeneration": generation}
+                base: dict[str, Any] = {"type": "DisruptionTarget", "status": "True"}
+                if self.ctx.features.enabled("PodObservedGenerationTracking"):
+                    base["observedGeneration"] = generation
                 status["conditions"] = [{**base, **condition, "lastTransitionTime": now}]
             patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
             await self.client.patch(PODS, name, patch, namespace, subresource="status")

@@ -82,6 +82,7 @@ class NodeLifecycleController:
             float(ctx.options.get("unhealthy-zone-threshold", 0.55)),
             ctx.option("large-cluster-size-threshold", 50),
         )
+        self.tracks_generation = ctx.features.enabled("PodObservedGenerationTracking")
         self.known_nodes: dict[str, Object] = {}
         self.health: dict[str, NodeHealth] = {}
         self.zone_states: dict[str, ZoneState] = {}
@@ -344,7 +345,8 @@ class NodeLifecycleController:
                 continue
             self.loop.trace.emit("node.pod-not-ready", LANE, resource="pods", key=key_of(pod), node=node)
             try:
-                await self.client.update_status(PODS, not_ready(pod, rfc3339(self.loop.clock.now_ms)))
+                now, tracks = rfc3339(self.loop.clock.now_ms), self.tracks_generation
+                await self.client.update_status(PODS, not_ready(pod, now, tracks))
             except NotFoundError:
                 continue
             except (StatusError, TimeoutError) as error:
@@ -405,11 +407,11 @@ def no_schedule_diff(node: Object) -> tuple[list[Object], list[Object]]:
     return taint_set_diff(wanted, present)
 
 
-def not_ready(pod: Object, now: str) -> Object:
+def not_ready(pod: Object, now: str, with_generation: bool) -> Object:
     """The Pod with its Ready condition False since `now`; reason and message stay as the kubelet left them."""
     generation = pod["metadata"].get("generation")
     changed: dict[str, Any] = {"status": "False", "lastTransitionTime": now}
-    if generation is not None:
+    if with_generation and generation is not None:
         changed["observedGeneration"] = generation
     conditions = [
         {**condition, **changed} if condition["type"] == "Ready" else condition

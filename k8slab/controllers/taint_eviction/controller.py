@@ -162,7 +162,8 @@ class TaintEvictionController:
 
     async def _add_condition_and_delete(self, namespace: str, name: str) -> None:
         pod = await self.client.get(PODS, name, namespace)
-        condition = disruption_target(pod, rfc3339(self.loop.clock.now_ms))
+        tracks = self.ctx.features.enabled("PodObservedGenerationTracking")
+        condition = disruption_target(pod, rfc3339(self.loop.clock.now_ms), tracks)
         if condition is not None:
             patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": {"conditions": [condition]}}
             await self.client.patch(PODS, name, patch, namespace, subresource="status")
@@ -183,15 +184,16 @@ class TaintEvictionController:
         assert all(self.tainted_nodes.values()), "a node without NoExecute taints is listed as tainted"
 
 
-def disruption_target(pod: Object, now: str) -> dict[str, Any] | None:
+def disruption_target(pod: Object, now: str, with_generation: bool) -> dict[str, Any] | None:
     """The condition that says why the Pod goes; None if it has just this one already."""
-    condition = {
+    condition: dict[str, Any] = {
         "type": "DisruptionTarget",
         "status": "True",
-        "observedGeneration": pod["metadata"].get("generation", 0),
         "reason": "DeletionByTaintManager",
         "message": "Taint manager: deleting due to NoExecute taint",
     }
+    if with_generation:
+        condition["observedGeneration"] = pod["metadata"].get("generation", 0)
     present = get_condition(pod, "DisruptionTarget")
     if present is not None and all(present.get(field) == value for field, value in condition.items()):
         return None
