@@ -1,0 +1,68 @@
+"""The scheduler: which Node for which Pod, why, and why not.
+
+    >>> from k8slab.scheduler import Framework, Snapshot
+    >>> nodes = [{"metadata": {"name": n}, "status": {"allocatable": {"cpu": c, "memory": "4Gi", "pods": "110"}}}
+    ...          for n, c in (("small", "1"), ("big", "8"))]
+    >>> def pod(cpu):
+    ...     return {"metadata": {"name": "web"}, "spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}}
+    >>> result = Framework.from_profile().schedule(pod("500m"), Snapshot.of(nodes))
+    >>> result.node, result.totals
+    ('big', {'small': 434, 'big': 467})
+    >>> Framework.from_profile().schedule(pod("9"), Snapshot.of(nodes)).message.split(" no new")[0]
+    '0/2 nodes are available: 2 Insufficient cpu.'
+
+`Framework` runs a profile's plugins and needs nothing else: `schedule` picks a Node, `explain` asks every plugin about
+every Node. `SchedulingQueue` and `Cache` are plain mechanisms too. `Scheduler` is the process that ties them to an API
+server: informers feed queue and cache, one task decides, one task a Pod binds.
+
+Duties of the caller: whoever uses `schedule` counts the Pod on its Node before the next call (`Snapshot.assume`);
+plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
+
+Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
+Simplified: PodTopologySpread, InterPodAffinity, ImageLocality and the volume plugins are absent; preemption explains
+but never evicts; no extenders, pod groups, metrics or leader election.
+"""
+
+import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
+from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.cycle import ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find
+from k8slab.scheduler.diagnosis import Diagnosis, FitError, NodeToStatus
+from k8slab.scheduler.explain import Explanation, NodeVerdict
+from k8slab.scheduler.framework import SKIP, SUCCESS, Code, CycleState, NodeInfo, PluginError, PodInfo, Status
+from k8slab.scheduler.plugins import REGISTRY
+from k8slab.scheduler.profile import Profile
+from k8slab.scheduler.queue import QueueName, QueueProfile, SchedulingQueue
+from k8slab.scheduler.queued_pod import QueuedPodInfo
+from k8slab.scheduler.runtime import Framework, WeightedScore
+from k8slab.scheduler.scheduler import Scheduler
+from k8slab.scheduler.snapshot import Snapshot
+
+__all__ = [
+    "REGISTRY",
+    "SKIP",
+    "SUCCESS",
+    "Cache",
+    "Code",
+    "CycleState",
+    "Diagnosis",
+    "Explanation",
+    "FitError",
+    "Framework",
+    "NodeInfo",
+    "NodeToStatus",
+    "NodeVerdict",
+    "PluginError",
+    "PodInfo",
+    "Profile",
+    "QueueName",
+    "QueueProfile",
+    "QueuedPodInfo",
+    "ScheduleResult",
+    "Scheduler",
+    "SchedulingAlgorithm",
+    "SchedulingQueue",
+    "Snapshot",
+    "Status",
+    "WeightedScore",
+    "num_feasible_nodes_to_find",
+]

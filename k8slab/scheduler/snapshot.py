@@ -44,12 +44,12 @@ class Snapshot:
     `generation` is that of the cache when it was last brought up to date.
     """
 
-    __slots__ = ("_by_name", "generation", "nodes")
+    __slots__ = ("_index", "generation", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
         self.generation = 0
-        self._by_name: dict[str, NodeInfo] = {}
+        self._index: dict[str, int] = {}
 
     @classmethod
     def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
@@ -73,19 +73,19 @@ class Snapshot:
     def replace(self, nodes: list[NodeInfo]) -> None:
         """Other Nodes, or another order."""
         self.nodes = nodes
-        self._by_name = {info.name: info for info in nodes}
+        self._index = {info.name: index for index, info in enumerate(nodes)}
 
-    def update(self, index: int, info: NodeInfo) -> None:
-        """Another state of the Node at `index`."""
-        self.nodes[index] = info
-        self._by_name[info.name] = info
+    def update(self, info: NodeInfo) -> None:
+        """Another state of a Node that is here. KeyError when it is not."""
+        self.nodes[self._index[info.name]] = info
 
     def get(self, name: str) -> NodeInfo | None:
-        return self._by_name.get(name)
+        index = self._index.get(name)
+        return None if index is None else self.nodes[index]
 
     def assume(self, pod: Object, node_name: str) -> None:
         """Count `pod` on a Node, as if it had been bound there (what-ifs; the running scheduler has its cache)."""
-        info = self._by_name.get(node_name)
+        info = self.get(node_name)
         if info is None:
             raise ValueError(f"node {node_name!r}: not in the snapshot")
         self.generation += 1
@@ -97,7 +97,6 @@ class Snapshot:
 
     def check_invariants(self) -> None:
         """List and index agree, and every total is the sum over its Pods."""
-        assert [n.name for n in self.nodes] == list(self._by_name), "snapshot: list and index name different nodes"
+        assert [n.name for n in self.nodes] == list(self._index), "snapshot: list and index name different nodes"
         for info in self.nodes:
-            assert self._by_name[info.name] is info, f"snapshot: {info.name} is another object in the index"
             info.check_invariants()

@@ -1,0 +1,134 @@
+"""What the scheduler does when its informers tell it of Pods and Nodes: keep the cache, feed and stir the queue.
+
+Upstream: pkg/scheduler/eventhandlers.go
+Simplified: Pods and Nodes only; nominated Nodes and pod groups are absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from k8slab.api.objects import Object
+from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.framework import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    node_changes,
+    pod_changes,
+    pod_key,
+)
+from k8slab.scheduler.queue import SchedulingQueue
+
+__all__ = ["EventHandlers", "assigned", "scheduler_name"]
+
+
+def assigned(pod: Object) -> bool:
+    """Whether the Pod has a Node."""
+    return bool((pod.get("spec") or {}).get("nodeName"))
+
+
+def scheduler_name(pod: Object) -> str:
+    name: str = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
+    return name
+
+
+class EventHandlers:
+    """Plain functions for `SharedInformer.add_event_handler`; they never wait.
+
+    `profiles`: names of the schedulers this process is. `reject_waiting(uid)`: end a wait in Permit, if there is one.
+    """
+
+    def __init__(
+        self,
+        cache: Cache,
+        queue: SchedulingQueue,
+        profiles: Container[str],
+        now_ms: Callable[[], int],
+        reject_waiting: Callable[[str], bool],
+    ) -> None:
+        self._cache = cache
+        self._queue = queue
+        self._profiles = profiles
+        self._now_ms = now_ms
+        self._reject_waiting = reject_waiting
+
+    # -- Nodes -------------------------------------------------------------------------------------
+
+    def add_node(self, node: Object, is_initial: bool = False) -> None:
+        self._cache.add_node(node)
+        self._queue.move_all(NODE_ADD, None, node, self._now_ms())
+
+    def update_node(self, old: Object, new: Object) -> None:
+        """Heartbeats change nothing that matters here: they leave the Node's generation alone."""
+        events = node_changes(new, old)
+        if events:
+            self._cache.update_node(new)
+        for event in events:
+            self._queue.move_all(event, old, new, self._now_ms())
+
+    def delete_node(self, node: Object) -> None:
+        self._queue.move_all(NODE_DELETE, node, None, self._now_ms())
+        self._cache.remove_node(node["metadata"]["name"])
+
+    # -- Pods --------------------------------------------------------------------------------------
+
+    def add_pod(self, pod: Object, is_initial: bool = False) -> None:
+        if assigned(pod):
+            self._add_assigned(pod)
+        elif self._is_ours(pod):
+            self._queue.add(pod, self._now_ms())
+
+    def update_pod(self, old: Object, new: Object) -> None:
+        if old["metadata"].get("uid") != new["metadata"].get("uid"):
+            self.delete_pod(old)
+            self.add_pod(new)
+        elif assigned(old):
+            self._cache.update_pod(new)
+            for event in pod_changes(new, old):
+                self._queue.move_all(event, old, new, self._now_ms())
+        elif assigned(new):
+            # This is the binding: ours, seen at last, or somebody else's.
+            self._add_assigned(new)
+            if self._is_ours(old):
+                self._queue.delete(old)
+        elif self._is_ours(old):
+            self._update_pending(old, new)
+
+    def delete_pod(self, pod: Object) -> None:
+        if assigned(pod):
+            self._cache.remove_pod(pod_key(pod))
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms())
+        elif self._is_ours(pod):
+            self._queue.delete(pod)
+            if self._cache.is_assumed(pod_key(pod)):
+                self._assumed_pod_deleted(pod)
+
+    # -- inside ------------------------------------------------------------------------------------
+
+    def _is_ours(self, pod: Object) -> bool:
+        return scheduler_name(pod) in self._profiles
+
+    def _add_assigned(self, pod: Object) -> None:
+        self._cache.add_pod(pod)
+        self._queue.move_all(ASSIGNED_POD_ADD, None, pod, self._now_ms())
+
+    def _update_pending(self, old: Object, new: Object) -> None:
+        before, now = old["metadata"], new["metadata"]
+        if before.get("resourceVersion") == now.get("resourceVersion"):
+            return  # a resync, not a change
+        if self._cache.is_assumed(pod_key(new)):
+            if now.get("deletionTimestamp") and not before.get("deletionTimestamp"):
+                self._assumed_pod_deleted(new)
+            return
+        self._queue.update(old, new, self._now_ms())
+
+    def _assumed_pod_deleted(self, pod: Object) -> None:
+        """It was placed, and is deleted before its binding was seen: free at once what it was to use."""
+        key = pod_key(pod)
+        node = self._cache.node_of(key)
+        if not self._reject_waiting(pod["metadata"].get("uid") or key):
+            self._cache.forget(key)
+        placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+        self._queue.move_all(ASSIGNED_POD_DELETE, placed, None, self._now_ms())

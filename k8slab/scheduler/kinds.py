@@ -1,0 +1,64 @@
+"""The trace kinds of the scheduler: one main event for each decision, the rest is detail.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+from k8slab.sim.kinds import Kind, add_kinds
+
+__all__: list[str] = []
+
+add_kinds(
+    {
+        "schedule.attempt": Kind(
+            "queue",
+            2,
+            ("resource", "key", "attempt"),
+            "takes {key}",
+            "the scheduler takes Pod {key} (attempt {attempt})",
+        ),
+        "schedule.decide": Kind(
+            "work",
+            1,
+            ("resource", "key", "node", "feasible", "evaluated", "score"),
+            "{key} -> {node}",
+            "the scheduler picks {node} for Pod {key} ({feasible} of {evaluated} nodes fit, score {score})",
+        ),
+        "schedule.fail": Kind(
+            "wait",
+            1,
+            ("resource", "key", "reason", "message", "queue"),
+            "no node for {key}",
+            "the scheduler has no node for Pod {key}: {message}",
+        ),
+        "schedule.wait": Kind(
+            "wait",
+            2,
+            ("resource", "key", "node", "plugins"),
+            "{key} waits",
+            "the scheduler holds Pod {key} back from {node}: {plugins} asked to wait",
+        ),
+        "schedule.bind-error": Kind(
+            "wait",
+            1,
+            ("resource", "key", "node", "error"),
+            "binding {key} failed",
+            "the scheduler could not bind Pod {key} to {node}: {error}",
+        ),
+        "schedule.error": Kind(
+            "wait",
+            2,
+            ("resource", "key", "error"),
+            "{key}: write failed",
+            "the scheduler could not write the status of Pod {key}: {error}",
+        ),
+        "schedule.queue": Kind(
+            "queue",
+            2,
+            ("resource", "key", "queue", "event"),
+            "{key}: {queue}",
+            "the scheduling queue puts Pod {key} into {queue} ({event})",
+        ),
+    }
+)
