@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from k8slab.api.errors import NotFoundError, StatusError
 from k8slab.api.manifests import Manifest, ManifestError
 from k8slab.api.objects import Object, thaw
-from k8slab.api.patch import three_way_merge_patch
-from k8slab.api.scheme import GVK, ResourceInfo, Scheme, gvk_of
+from k8slab.api.patch import create_three_way_merge_patch, create_three_way_strategic_patch
+from k8slab.api.scheme import SCHEME, ResourceInfo, Scheme, gvk_of
 from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from k8slab.client import Client
 from k8slab.cluster.readiness import not_acted_on
@@ -95,7 +95,21 @@ def check_limits(manifest: Manifest) -> None:
     spec = manifest.object.get("spec")
     replicas = spec.get("replicas") if isinstance(spec, dict) else None
     if isinstance(replicas, int) and replicas > MAX_REPLICAS:
-        raise manifest.error("spec.replicas", replicas, f"at most {MAX_REPLICAS} replicas (this simulation's limit)")
+        wanted = f"at most {MAX_REPLICAS} replicas (this simulation's limit)"
+        raise _problem(manifest, "spec.replicas", replicas, wanted)
+
+
+def _problem(manifest: Manifest, field: str, value: Any, expected: str) -> ManifestError:
+    line, column = manifest.locate(*field.split("."))
+    return ManifestError(
+        "", source=manifest.source, document=manifest.document, line=line, column=column,
+        field=field, value=value, expected=expected,
+    )  # fmt: skip
+
+
+def _where(manifest: Manifest) -> str:
+    metadata = manifest.object.get("metadata") or {}
+    return f"{manifest.source}, document {manifest.document}: {manifest.object.get('kind')} {metadata.get('name')}"
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
@@ -129,7 +143,7 @@ async def apply_manifests(
                 await _apply(client, target, dry_run=True)
             good.append(target)
         except (StatusError, TimeoutError) as error:
-            problems.append(f"{target.manifest.where}: {_text(error)}")
+            problems.append(f"{_where(target.manifest)}: {_text(error)}")
     if problems and not keep_going:
         raise ApplyError(problems)
     applied: list[Applied] = []
@@ -137,10 +151,10 @@ async def apply_manifests(
         try:
             applied.append(await _apply(client, target, dry_run=False))
         except (StatusError, TimeoutError) as error:
-            problems.append(f"{target.manifest.where}: {_text(error)}")
+            problems.append(f"{_where(target.manifest)}: {_text(error)}")
             if not keep_going:
                 raise ApplyError(problems, applied) from error
-    warnings = [f"{m.where}: {w}" for m in manifests for w in m.warnings]
+    warnings = [f"{_where(m)}: {w}" for m in manifests for w in m.warnings]
     return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
 
 
@@ -166,7 +180,7 @@ def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> t
         name = metadata.get("name", "")
         if not name:
             wanted = "a name (apply cannot use generateName)"
-            problems.append(str(manifest.error("metadata.name", name, wanted)))
+            problems.append(str(_problem(manifest, "metadata.name", name, wanted)))
             continue
         targets.append(_Target(manifest, info, home, name, obj))
     return targets, problems
@@ -183,19 +197,17 @@ async def _apply(client: Client, target: _Target, *, dry_run: bool) -> Applied:
         await client.create(info.gvr, modified, target.namespace or None, **params)
         return Applied(info, target.namespace, target.name, "created", note)
     original = json.loads((current["metadata"].get("annotations") or {}).get(LAST_APPLIED) or "{}")
-    patch = three_way_merge_patch(original, modified, thaw(current), _schema_of(info.gvk, client))
+    if info.gvk in SCHEME:
+        kind = STRATEGIC_MERGE_PATCH
+        patch = create_three_way_strategic_patch(original, modified, current, info.gvk)
+    else:
+        kind = MERGE_PATCH
+        patch = create_three_way_merge_patch(original, modified, current)
     if not patch:
         return Applied(info, target.namespace, target.name, "unchanged", note)
-    kind = STRATEGIC_MERGE_PATCH if _schema_of(info.gvk, client) else MERGE_PATCH
     after = await client.patch(info.gvr, target.name, patch, target.namespace, patch_type=kind, **params)
     same = after["metadata"]["resourceVersion"] == current["metadata"]["resourceVersion"]
     return Applied(info, target.namespace, target.name, "unchanged" if same else "configured", note)
-
-
-def _schema_of(gvk: GVK, client: Client) -> GVK | None:
-    from k8slab.api.scheme import SCHEME
-
-    return gvk if gvk in SCHEME else None
 
 
 def _with_last_applied(obj: Object) -> dict[str, Any]:

@@ -24,18 +24,18 @@ that a run can be replayed, forked and shared.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from k8slab.api.features import FeatureGates
-from k8slab.api.manifests import Manifest, load_manifests, manifest_of
+from k8slab.api.manifests import Manifest, load_manifests
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NODES, SERVICEACCOUNTS
+from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
 from k8slab.api.tables import table as api_table
 from k8slab.cluster.apply import ApplyResult, apply_manifests
-from k8slab.cluster.bootstrap import SYSTEM_NAMESPACES, bootstrap
 from k8slab.cluster.control_plane import ControlPlane
 from k8slab.cluster.explain import Explanation, Why, explain, why
 from k8slab.cluster.node import Machine, default_node
@@ -142,7 +142,6 @@ class Cluster:
         return kubelet
 
     def _boot(self) -> None:
-        self._do(bootstrap(self._client))
         self.control_plane.manager.start()
         self.control_plane.scheduler.start()
         for machine in self.nodes.values():
@@ -162,7 +161,7 @@ class Cluster:
                 if self.nodes[node["metadata"]["name"]].config.taints:
                     continue
                 return f"node {node['metadata']['name']} is not ready"
-        for namespace in SYSTEM_NAMESPACES:
+        for namespace in ("default", "kube-system"):
             if self.mirror.get(SERVICEACCOUNTS.group_resource, f"{namespace}/default") is None:
                 return f"namespace {namespace} has no ServiceAccount yet"
         return ""
@@ -190,7 +189,8 @@ class Cluster:
         """`apply` for manifests that were loaded before (from several files, say)."""
         self._input("apply", {"objects": [thaw(m.object) for m in manifests], "namespace": namespace, "wait": wait})
         for manifest in manifests:
-            self.control_plane.server.register_unstructured_for(manifest.object)
+            if not manifest.is_builtin:
+                self._serve_foreign(manifest.object)
         scheme = self.control_plane.server.scheme
         job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going)
         if not wait:
@@ -475,15 +475,20 @@ class Cluster:
     def _input(self, command: str, args: dict[str, Any]) -> None:
         self._inputs.append(Input(self.loop.actions, self.now_ms, command, args))
 
+    def _serve_foreign(self, obj: Object) -> None:
+        """A kind of a foreign group is stored as its custom resource definition would allow anything."""
+        for server in self.control_plane.servers:
+            server.register_unstructured(gvk_of(obj))
+
     def _load(self, source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
         if isinstance(source, Mapping):
-            return [manifest_of(source)]
+            return _manifests_of([source])
         if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source and Path(source).exists()):
             files = manifest_files(Path(source))
             return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
         if isinstance(source, str):
             return load_manifests(source)
-        return [manifest_of(obj, document=n) for n, obj in enumerate(source, 1)]
+        return _manifests_of(source)
 
     def _reference(self, text: str, namespace: str) -> Reference:
         return parse_reference(text, namespace, self.control_plane.server.scheme)
@@ -555,6 +560,10 @@ def _node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:
         if names.count(name) > 1:
             raise ValueError(f"nodes: name {name!r} is there twice")
     return configs
+
+
+def _manifests_of(objects: Iterable[Object]) -> list[Manifest]:
+    return [m for n, obj in enumerate(objects, 1) for m in load_manifests(json.dumps(obj), source=f"object {n}")]
 
 
 def manifest_files(path: Path) -> list[Path]:

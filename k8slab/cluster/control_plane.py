@@ -71,7 +71,7 @@ class ControlPlane:
 
     def _start_controllers(self, component: Component) -> dict[str, Any]:
         client = self.client("kcm", "system:kube-controller-manager")
-        informers = SharedInformerFactory(self.loop, component, client, features=self.features)
+        informers = SharedInformerFactory(self.loop, component, client, fifo=_fifo(self.features))
         context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
         controllers = {name: REGISTRY[name](context) for name in self._controllers}
         informers.start()
@@ -81,8 +81,15 @@ class ControlPlane:
 
     def _start_scheduler(self, component: Component) -> Scheduler:
         client = self.client("scheduler", "system:kube-scheduler")
-        informers = SharedInformerFactory(self.loop, component, client, features=self.features)
+        informers = SharedInformerFactory(self.loop, component, client, fifo=_fifo(self.features))
         scheduler = Scheduler(self.loop, component, client, informers, features=self.features)
         informers.start()
         scheduler.start()
         return scheduler
+
+
+def _fifo(features: FeatureGates) -> str:
+    """Which queue informers use in this release."""
+    if features.enabled("AtomicFIFO"):
+        return "real"
+    return "in-order" if features.enabled("InOrderInformers") else "delta"

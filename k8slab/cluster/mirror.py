@@ -8,7 +8,7 @@ Upstream: none (etcdctl get --prefix /registry)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from k8slab.api.objects import Frozen
 from k8slab.apiserver.storage import KeyLayout
@@ -46,13 +46,13 @@ class Mirror:
         """One object as it is now; None when there is none."""
         return self.refresh()._objects.get(resource, {}).get(key)
 
-    def list(self, resource: str, namespace: str = "") -> list[Frozen]:
+    def list(self, resource: str, namespace: str = "") -> Sequence[Frozen]:
         """All objects of a resource (of one namespace), by key."""
         objects = self.refresh()._objects.get(resource, {})
         prefix = f"{namespace}/" if namespace else ""
         return [objects[key] for key in sorted(objects) if key.startswith(prefix)]
 
-    def resources(self) -> list[str]:
+    def resources(self) -> Sequence[str]:
         """The resources that have objects."""
         return [resource for resource, objects in self.refresh()._objects.items() if objects]
 

@@ -13,7 +13,6 @@ from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import GVR, NAMESPACES, NODES, SERVICEACCOUNTS
 from k8slab.api.transport import Request, StreamClosedError
 from k8slab.client import Client
-from k8slab.cluster.bootstrap import bootstrap
 from k8slab.cluster.control_plane import ControlPlane
 from k8slab.sim import Component, Loop, Network, latency_profile
 from tests.conformance.hollow import HollowKubelet
@@ -68,7 +67,6 @@ class Timeline:
         return results
 
     def _boot(self) -> None:
-        self._do(bootstrap(self.client))
         self.plane.manager.start()
         self.plane.scheduler.start()
         for number, node in enumerate(self.doc["nodes"]):
