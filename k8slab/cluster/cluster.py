@@ -28,13 +28,12 @@ import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest, load_manifests
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
-from k8slab.api.tables import table as api_table
 from k8slab.cluster.apply import ApplyResult, apply_manifests
 from k8slab.cluster.control_plane import ControlPlane
 from k8slab.cluster.explain import Explanation, Why, explain, why
@@ -56,7 +55,9 @@ from k8slab.sim import (
     order_of,
 )
 from k8slab.sim.clock import Clock
-from k8slab.table import Table
+
+if TYPE_CHECKING:
+    from k8slab.table import Table
 
 __all__ = ["Cluster", "manifest_files"]
 
@@ -333,7 +334,8 @@ class Cluster:
         self, resource: str, *, namespace: str = "default", all_namespaces: bool = False, wide: bool = False
     ) -> Table:
         """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
-        name = ""
+        from k8slab.api.tables import table as api_table  # only where tables are made: import k8slab stays quick
+
         kind, _, name = resource.partition("/")
         info = self.control_plane.server.scheme.find(kind)
         home = namespace if info.namespaced and not all_namespaces else ""
@@ -361,6 +363,8 @@ class Cluster:
 
     def events(self, *, namespace: str = "") -> Table:
         """The Events recorded so far, oldest first."""
+        from k8slab.table import Table
+
         rows = []
         found = [e for _, e in self.mirror.items("events") if not namespace or e["metadata"]["namespace"] == namespace]
         for event in sorted(found, key=lambda e: int(e["metadata"]["resourceVersion"])):
@@ -575,6 +579,8 @@ def manifest_files(path: Path) -> list[Path]:
 
 def _as_table(wire: Mapping[str, Any], *, wide: bool, with_namespace: bool) -> Table:
     """A server-side Table as kubectl prints it."""
+    from k8slab.table import Table
+
     columns = [(i, c) for i, c in enumerate(wire["columnDefinitions"]) if wide or not c.get("priority")]
     heads = [c["name"].upper() for _, c in columns]
     rows = []

@@ -43,7 +43,7 @@ class HollowKubelet:
         self._seen = {}
         informers = SharedInformerFactory(self.loop, self._component, self.client)
         pods = informers.informer(PODS, field_selector=f"spec.nodeName={self.name}")
-        pods.add_event_handler(on_add=lambda pod, initial: self._look(pod), on_update=lambda old, new: self._look(new))
+        pods.add_event_handler(on_add=self._found, on_update=lambda old, new: self._look(new))
         self._component.spawn("node", self._register())
         self._component.spawn("lease", self._heartbeat())
         informers.start()
@@ -115,6 +115,11 @@ class HollowKubelet:
                 }
                 await self.client.create(LEASES, lease)
             await sleep(int(self.delays["lease_s"] * 1000), periodic=True)
+
+    def _found(self, pod: Object, is_initial: bool) -> None:
+        """One that was being deleted before this life is left alone, as the recorded one did."""
+        if not (is_initial and "deletionTimestamp" in pod["metadata"]):
+            self._look(pod)
 
     def _look(self, pod: Object) -> None:
         metadata = pod["metadata"]
