@@ -32,6 +32,11 @@ def owners(obj: Object) -> list[str]:
     return [owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()]
 
 
+def blocks(dependent: Object, owner: Object) -> bool:
+    references = dependent["metadata"].get("ownerReferences") or ()
+    return any(each["uid"] == owner["metadata"]["uid"] and each["blockOwnerDeletion"] for each in references)
+
+
 class WatchfulTransport(HouseTransport):
     """Looks at every deletion that the collector asks for."""
 
@@ -136,11 +141,7 @@ def test_after_quiescence_nothing_is_left_whose_owners_are_all_gone(
             assert not owners(obj) or any(uid in living for uid in owners(obj)), f"{key_of(obj)} is garbage"
             assert ORPHAN not in finalizers(obj), f"{key_of(obj)} still waits for its dependents to be orphaned"
             if FOREGROUND in finalizers(obj):
-                uid = obj["metadata"]["uid"]
-                assert any(
-                    owner["uid"] == uid and owner["blockOwnerDeletion"]
-                    for other in living.values()
-                    for owner in other["metadata"].get("ownerReferences") or ()
-                ), f"{key_of(obj)} waits for nobody"
+                waits_for = [other for other in living.values() if blocks(other, obj)]
+                assert any(other["metadata"].get("deletionTimestamp") for other in waits_for), f"{key_of(obj)} is stuck"
     finally:
         run.house.close()
