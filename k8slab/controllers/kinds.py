@@ -97,7 +97,7 @@ add_kinds(
             2,
             (*_OBJECT, "verb", "slice", "endpoints"),
             "{verb} slice: {endpoints}",
-            "the EndpointSlice controller does {verb} {slice} with {endpoints} endpoints for Service {key}",
+            "the EndpointSlice controller writes ({verb}) {slice}: {endpoints} endpoints of Service {key}",
         ),
     }
 )

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from k8slab.api.errors import NotFoundError, StatusError
-from k8slab.api.labels import Selector, selector_from_dict
+from k8slab.api.labels import selector_from_dict
 from k8slab.api.objects import Object, key_of
-from k8slab.api.pods import is_pod_active, is_pod_ready, is_pod_terminating
+from k8slab.api.pods import is_pod_active, is_pod_ready
 from k8slab.api.scheme import GVK, PODS, REPLICASETS
 from k8slab.client import (
     ConsistencyError,
@@ -33,7 +33,6 @@ from k8slab.controllers.controller_ref import (
     ControllerRefManager,
     Owner,
     controller_of,
-    is_controlled_by,
     orphan_index,
 )
 from k8slab.controllers.parallel import APIFailure, call_all, slow_start
@@ -70,7 +69,7 @@ class ReplicaSetController:
         self.consistency = self._consistency_store()
         self.pod_control = PodControl(ctx.client, ctx.recorder("replicaset-controller"), self._pod_written)
         self.report_terminating = ctx.features.enabled("DeploymentReplicaSetTerminatingReplicas")
-        self._facts: dict[str, tuple[Object, PodFacts]] = {}
+        self._known: dict[str, PodFacts] = {}
         self.replica_sets.add_event_handler(
             on_add=lambda obj, is_initial: self.queue.add(key_of(obj)),
             on_update=self._replica_set_updated,
@@ -152,7 +151,7 @@ class ReplicaSetController:
                 self.queue.add_after(key_of(rs), 1000 * min_ready_seconds)
 
     def _pod_gone(self, pod: Object) -> None:
-        self._facts.pop(pod["metadata"]["uid"], None)
+        self._known.pop(pod["metadata"]["uid"], None)
         self._pod_deleted(pod)
 
     def _pod_deleted(self, pod: Object) -> None:
@@ -193,23 +192,28 @@ class ReplicaSetController:
             self.expectations.delete_expectations(key)
             return
         satisfied = self.expectations.satisfied_expectations(key)
+        uid = rs["metadata"]["uid"]
         owned = [
-            pod for pod in self.pods.indexer.by_index(OWNER_UID, rs["metadata"]["uid"]) if is_controlled_by(pod, rs)
+            facts for pod in self.pods.indexer.by_index(OWNER_UID, uid) if (facts := self._facts(pod)).owner == uid
         ]
-        selector = selector_from_dict(rs["spec"]["selector"])
-        ending = [pod for pod in owned if is_pod_terminating(pod) and selector.matches(pod["metadata"].get("labels"))]
-        active = await self._claim(rs, selector, owned)
+        active, terminating = await self._claim(rs, owned)
         failure: APIFailure | None = None
         if not satisfied:
             self._emit("replicaset.wait", key, why="it expects Pods that its cache has not shown yet")
         elif rs["metadata"].get("deletionTimestamp") is None:
             failure = await self._manage_replicas(key, rs, active)
-        await self._report(key, rs, active, len(ending) if self.report_terminating else None, failure)
+        await self._report(key, rs, active, terminating if self.report_terminating else None, failure)
         if failure is not None:
             raise failure
 
-    async def _claim(self, rs: Object, selector: Selector, owned: Sequence[Object]) -> list[Object]:
-        """The active Pods of the ReplicaSet, orphans that match adopted, those that no longer match released."""
+    async def _claim(self, rs: Object, owned: Sequence[PodFacts]) -> tuple[list[PodFacts], int]:
+        """The active Pods of the ReplicaSet, orphans that match adopted, those that no longer match released; and
+        how many of its Pods are terminating."""
+        selector = selector_from_dict(rs["spec"]["selector"])
+        matches = {labels: selector.matches(dict(labels)) for labels in {facts.labels: None for facts in owned}}
+        kept = [facts for facts in owned if facts.active and matches[facts.labels]]
+        terminating = sum(facts.terminating and matches[facts.labels] for facts in owned)
+        strangers = [facts.pod for facts in owned if facts.active and not matches[facts.labels]]
         orphans = self.pods.indexer.by_index(ORPHANS, rs["metadata"].get("namespace") or "")
         manager = ControllerRefManager(
             self.ctx.client,
@@ -218,10 +222,11 @@ class ReplicaSetController:
             "Pod",
             on_write=lambda pod: self._pod_written(rs, pod),
         )
-        candidates = [pod for pod in (*owned, *orphans) if is_pod_active(pod)]
-        return await manager.claim(candidates, lambda pod: selector.matches(pod["metadata"].get("labels")))
+        candidates = [*strangers, *(pod for pod in orphans if is_pod_active(pod))]
+        adopted = await manager.claim(candidates, lambda pod: selector.matches(pod["metadata"].get("labels")))
+        return kept + [self._facts(pod) for pod in adopted], terminating
 
-    async def _manage_replicas(self, key: str, rs: Object, active: Sequence[Object]) -> APIFailure | None:
+    async def _manage_replicas(self, key: str, rs: Object, active: Sequence[PodFacts]) -> APIFailure | None:
         """Create or delete what is missing or too much, at most `BURST_REPLICAS`. Returns the first failure."""
         have, want = len(active), rs["spec"]["replicas"]
         count = min(abs(have - want), BURST_REPLICAS)
@@ -230,7 +235,7 @@ class ReplicaSetController:
             return await self._create_pods(key, rs, count)
         if have > want:
             self._emit("replicaset.delete", key, have=have, want=want, count=count)
-            return await self._delete_pods(key, rs, active, count)
+            return await self._delete_pods(key, rs, [facts.pod for facts in active], count)
         return None
 
     async def _create_pods(self, key: str, rs: Object, count: int) -> APIFailure | None:
@@ -271,19 +276,18 @@ class ReplicaSetController:
         return [pod for sibling in siblings for pod in indexer.by_index(OWNER_UID, sibling["metadata"]["uid"])]
 
     async def _report(
-        self, key: str, rs: Object, active: Sequence[Object], terminating: int | None, failure: APIFailure | None
+        self, key: str, rs: Object, active: Sequence[PodFacts], terminating: int | None, failure: APIFailure | None
     ) -> None:
         now_ms = self.ctx.loop.clock.now_ms
-        facts = [self._facts_of(pod) for pod in active]
         text = None if failure is None else str(failure)
-        status = calculate_status(rs, facts, terminating, text, now_ms)
+        status = calculate_status(rs, active, terminating, text, now_ms)
         if status_differs(rs, status):
             self._emit("replicaset.status", key, ready=status.get("readyReplicas", 0), replicas=status["replicas"])
             await self._write_status(key, rs, status)
         min_ready_seconds = rs["spec"].get("minReadySeconds") or 0
         waiting = status.get("readyReplicas", 0) != status.get("availableReplicas", 0)
         if failure is None and min_ready_seconds > 0 and waiting:
-            delay_ms = next_availability_check_ms(facts, min_ready_seconds, now_ms)
+            delay_ms = next_availability_check_ms(active, min_ready_seconds, now_ms)
             self.queue.add_after(key, 1000 * min_ready_seconds if delay_ms is None else delay_ms)
 
     async def _write_status(self, key: str, rs: Object, status: Object) -> None:
@@ -297,15 +301,13 @@ class ReplicaSetController:
         uid, version = rs["metadata"]["uid"], written["metadata"]["resourceVersion"]
         self.consistency.wrote_at(key, uid, REPLICASETS, version)
 
-    def _facts_of(self, pod: Object) -> PodFacts:
+    def _facts(self, pod: Object) -> PodFacts:
         """`facts_of`, remembered for as long as the cached Pod is the same object."""
         uid = pod["metadata"]["uid"]
-        known = self._facts.get(uid)
-        if known is not None and known[0] is pod:
-            return known[1]
-        facts = facts_of(pod)
-        self._facts[uid] = (pod, facts)
-        return facts
+        known = self._known.get(uid)
+        if known is None or known.pod is not pod:
+            known = self._known[uid] = facts_of(pod)
+        return known
 
     def _emit(self, kind: str, key: str, **data: str | int) -> None:
         self.ctx.loop.trace.emit(kind, LANE, also=(), resource=REPLICASETS.group_resource, key=key, **data)

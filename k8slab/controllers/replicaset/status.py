@@ -6,12 +6,14 @@ Upstream: pkg/controller/replicaset/replica_set_utils.go, pkg/controller/control
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
-from k8slab.api.pods import get_condition
+from k8slab.api.pods import get_condition, is_pod_active, is_pod_terminating
 from k8slab.api.times import parse_time, rfc3339
+from k8slab.controllers.controller_ref import controller_of
 
 __all__ = ["PodFacts", "calculate_status", "facts_of", "next_availability_check_ms", "status_differs"]
 
@@ -19,19 +21,32 @@ FAILURE = "ReplicaFailure"
 
 
 class PodFacts(NamedTuple):
-    """What a status needs to know of a Pod. `ready_ms`: since when it is ready; -1 not ready, None without time."""
+    """What a sync looks at in every Pod, read from the object once. `owner`: the uid of its controller, "" without.
+    `labels`: its labels as pairs. `ready_ms`: since when it is ready; -1 not ready, None without time."""
 
-    labels: Mapping[str, str]
+    pod: Object
+    owner: str
+    active: bool
+    terminating: bool
+    labels: tuple[tuple[str, str], ...]
     ready_ms: int | None
 
 
 def facts_of(pod: Object) -> PodFacts:
-    labels = pod["metadata"].get("labels") or {}
+    reference = controller_of(pod)
     ready = get_condition(pod, "Ready")
-    if ready is None or ready.get("status") != "True":
-        return PodFacts(labels, -1)
-    since = ready.get("lastTransitionTime")
-    return PodFacts(labels, parse_time(since) if since else None)
+    ready_ms: int | None = -1
+    if ready is not None and ready.get("status") == "True":
+        since = ready.get("lastTransitionTime")
+        ready_ms = parse_time(since) if since else None
+    return PodFacts(
+        pod=pod,
+        owner=reference["uid"] if reference is not None else "",
+        active=is_pod_active(pod),
+        terminating=is_pod_terminating(pod),
+        labels=tuple((pod["metadata"].get("labels") or {}).items()),
+        ready_ms=ready_ms,
+    )
 
 
 def _is_available(ready_ms: int | None, min_ready_ms: int, now_ms: int) -> bool:
@@ -51,11 +66,12 @@ def calculate_status(
     are left out, as the API server does when it stores the object.
     """
     old = replica_set.get("status") or {}
-    wanted = tuple(((replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}).items())
+    wanted = ((replica_set["spec"]["template"].get("metadata") or {}).get("labels") or {}).items()
     min_ready_ms = 1000 * (replica_set["spec"].get("minReadySeconds") or 0)
     ready = [pod.ready_ms for pod in pods if pod.ready_ms != -1]
+    labelled = Counter([pod.labels for pod in pods])
     counts = {
-        "fullyLabeledReplicas": sum(all(pod.labels.get(key) == value for key, value in wanted) for pod in pods),
+        "fullyLabeledReplicas": sum(count for labels, count in labelled.items() if wanted <= dict(labels).items()),
         "readyReplicas": len(ready),
         "availableReplicas": sum(_is_available(ready_ms, min_ready_ms, now_ms) for ready_ms in ready),
         "observedGeneration": replica_set["metadata"].get("generation", 0),
