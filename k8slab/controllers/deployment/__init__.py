@@ -10,7 +10,8 @@
     [{'old': 4, 'new': 1}, {'old': 2, 'new': 1}]
 
 The decisions (`fenceposts`, `rolling`, `proportional`, `revisions`, `status`, `replica_sets`) are plain functions over
-numbers and objects. `sync.DeploymentSync` makes one step of one Deployment out of them and carries out their writes;
+numbers and objects. `sync.sync_deployment` makes one step of one Deployment out of them: it takes a `Picture`, finds or
+creates the new ReplicaSet (`new_replica_set`), writes sizes (`scaling`, `recreate`, `rollback`) and reports the status.
 `DeploymentController` connects it to informers and a work queue. It never touches Pods: that is the ReplicaSet
 controller's part.
 

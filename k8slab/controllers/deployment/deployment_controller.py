@@ -24,8 +24,9 @@ from k8slab.controllers.controller_ref import (
     is_controlled_by,
     orphan_index,
 )
+from k8slab.controllers.deployment.picture import LANE, Picture, Surroundings
 from k8slab.controllers.deployment.replica_sets import DEPLOYMENT
-from k8slab.controllers.deployment.sync import LANE, DeploymentSync, Surroundings
+from k8slab.controllers.deployment.sync import sync_deployment
 from k8slab.controllers.status_cause import has_namespace_terminating_cause
 
 __all__ = ["DeploymentController"]
@@ -138,12 +139,13 @@ class DeploymentController:
             client=self.ctx.client,
             recorder=self.recorder,
             replica_set=self.replica_sets.indexer.get,
+            pods=self._pods_of,
             check_progress=lambda delay_ms: self._check_progress(key, delay_ms),
             terminating=self.ctx.features.enabled("DeploymentReplicaSetTerminatingReplicas"),
         )
         try:
             owned = await self._claim(deployment)
-            await DeploymentSync(around, deployment, owned, self._pods_of).run()
+            await sync_deployment(Picture(around, deployment, owned))
         except StatusError as error:
             if not has_namespace_terminating_cause(error):
                 raise
