@@ -1,0 +1,163 @@
+"""One scheduling cycle as steps: every filter for every node, every score, the winner.
+
+Takes what `k8slab.scheduler.explain` answers (its `view()`), and plays it in the order the scheduler works:
+filters node by node, stopping at the first that says no; then scores plugin by plugin.
+
+Simplified: the scheduler filters nodes in parallel and looks at a sample of a large cluster; here one node after
+another, all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from k8slab.sim import Kind, Trace, add_kinds
+from k8slab.sim.clock import Clock
+
+__all__ = ["SchedulingCycle", "steps_of"]
+
+LANE = "scheduler"
+
+add_kinds(
+    {
+        "cycle.pop": Kind(
+            "work",
+            1,
+            ("pod", "nodes"),
+            "take {pod}",
+            "the scheduler takes Pod {pod} from its queue; {nodes} nodes are candidates",
+        ),
+        "cycle.filter": Kind(
+            "work", 2, ("plugin", "node"), "{plugin} passes {node}", "{plugin} has nothing against {node}"
+        ),
+        "cycle.reject": Kind(
+            "work",
+            1,
+            ("plugin", "node", "reason"),
+            "{plugin} rejects {node}",
+            "{plugin} rejects {node}: {reason}; later filters are not asked about it",
+        ),
+        "cycle.feasible": Kind(
+            "state", 1, ("node", "filters"), "{node} is feasible", "{node} passed all {filters} filters"
+        ),
+        "cycle.score": Kind(
+            "work",
+            2,
+            ("plugin", "node", "score", "weight", "weighted"),
+            "{node} gets {weighted}",
+            "{plugin} gives {node} {score} of 100; weight {weight} makes it {weighted}",
+        ),
+        "cycle.scored": Kind("work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} nodes"),
+        "cycle.winner": Kind(
+            "state", 1, ("node", "total", "ties"), "{node} wins", "{node} has the highest total, {total}{ties}"
+        ),
+        "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "none of {nodes} nodes fits: {pod} stays pending"),
+    }
+)
+
+
+def steps_of(thing: Any) -> SchedulingCycle:
+    """A steppable made of a thing that only has a state. TypeError when it is not known how."""
+    view = thing.view() if hasattr(thing, "view") else None
+    if isinstance(view, Mapping) and {"pod", "nodes", "weights"} <= set(view):
+        return SchedulingCycle(view)
+    raise TypeError(
+        f"{type(thing).__name__}: expected something with view(), step() and trace (a Cluster), "
+        "or a scheduler's explanation"
+    )
+
+
+class SchedulingCycle:
+    """A steppable: `explanation` is the `view()` of a scheduler's Explanation."""
+
+    views = ("matrix",)
+
+    def __init__(self, explanation: Mapping[str, Any]) -> None:
+        self.trace = Trace(Clock())
+        self._about = explanation
+        nodes: Mapping[str, Any] = explanation["nodes"]
+        self.title = f"Which node for {str(explanation['pod']).rpartition('/')[2]}?"
+        if len(self.title) > 40:
+            self.title = "One scheduling cycle: which node?"
+        asked = [p for node in nodes.values() for p in node["filters"]]
+        scored = [p for node in nodes.values() for p in node["raw"]]
+        self._filters = list(dict.fromkeys(asked))
+        self._scores = [p for p in explanation["weights"] if p in scored]
+        self._cells: dict[str, dict[str, Any]] = {name: {} for name in nodes}
+        self._winner: str | None = None
+        self._plan = self._play()
+
+    def view(self) -> dict[str, Any]:
+        """`matrix`: Pod, nodes, filters, scores with weights, `cell` {node: {"f:Plugin" or "s:Plugin": …}}, winner."""
+        about = self._about
+        totals = {
+            name: sum(cell["x"] for key, cell in cells.items() if key.startswith("s:"))
+            for name, cells in self._cells.items()
+            if any(key.startswith("s:") for key in cells)
+        }
+        matrix: dict[str, Any] = {
+            "pod": about["pod"],
+            "nodes": list(about["nodes"]),
+            "filters": self._filters,
+            "scores": [{"name": name, "weight": about["weights"][name]} for name in self._scores],
+            "cell": {name: dict(cells) for name, cells in self._cells.items()},
+            "total": totals,
+        }
+        if self._winner is not None:
+            matrix["winner"] = self._winner
+        return {"matrix": matrix}
+
+    def step(self) -> bool:
+        """The next verdict or score; False after the last."""
+        return next(self._plan, None) is not None
+
+    def _play(self) -> Iterator[bool]:
+        trace, nodes = self.trace, self._about["nodes"]
+        start = trace.emit("cycle.pop", LANE, pod=self._about["pod"], nodes=len(nodes))
+        yield True
+        for name, node in nodes.items():
+            trace.current = start
+            yield from self._filter(name, node["filters"])
+        feasible = [name for name, node in nodes.items() if node["feasible"]]
+        for plugin in self._scores:
+            yield from self._score(plugin, feasible)
+        totals = {name: nodes[name]["total"] for name in feasible}
+        if not totals:
+            trace.emit("cycle.none", LANE, pod=self._about["pod"], nodes=len(nodes))
+        else:
+            best = [name for name, total in totals.items() if total == max(totals.values())]
+            self._winner = best[0]
+            ties = f"; so has {', '.join(best[1:])}, and the scheduler takes any of them" if len(best) > 1 else ""
+            trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], ties=ties)
+        yield True
+
+    def _filter(self, node: str, verdicts: Mapping[str, Any]) -> Iterator[bool]:
+        for number, (plugin, verdict) in enumerate(verdicts.items(), 1):
+            if verdict["code"] != "Success":
+                reason = ", ".join(verdict["reasons"]) or str(verdict["code"])
+                self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
+                self.trace.emit("cycle.reject", LANE, plugin=plugin, node=node, reason=reason)
+                yield True
+                return
+            self._cells[node][f"f:{plugin}"] = {"ok": True}
+            last = number == len(verdicts)
+            if last:
+                self.trace.emit("cycle.feasible", LANE, node=node, filters=number)
+            else:
+                self.trace.emit("cycle.filter", LANE, plugin=plugin, node=node)
+            yield True
+
+    def _score(self, plugin: str, feasible: list[str]) -> Iterator[bool]:
+        weight = self._about["weights"][plugin]
+        for number, name in enumerate(feasible, 1):
+            node = self._about["nodes"][name]
+            weighted = node["weighted"].get(plugin, 0)
+            score = weighted // weight if weight else 0
+            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted}
+            self.trace.emit(
+                "cycle.score", LANE, plugin=plugin, node=name, score=score, weight=weight, weighted=weighted
+            )
+            if number == len(feasible):
+                self.trace.emit("cycle.scored", LANE, plugin=plugin, nodes=number)
+            yield True

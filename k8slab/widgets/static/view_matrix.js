@@ -1,0 +1,66 @@
+// Nodes and plugins: plugins down, nodes across. A rejected node's column ends in its reason: that is the short circuit.
+register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:collapse;width:100%;font-size:13px;table-layout:fixed}
+.matrix caption{text-align:left;color:var(--mute);padding:2px 0}
+.matrix th{font-weight:400;text-align:left;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
+.matrix thead th{font-weight:650}
+.matrix thead th+th{text-align:center}
+.matrix th:first-child{width:27%}
+.matrix td,.matrix th{padding:1px 8px;height:21px;border-bottom:1px solid var(--line);line-height:18px}
+.matrix td{text-align:center;position:relative}
+.matrix td.num{text-align:right}
+.matrix .no{background:repeating-linear-gradient(135deg,transparent 0 6px,var(--pane) 6px 12px);vertical-align:top;text-align:left;padding:1px 6px}
+.matrix .no b{display:block;text-align:center;font-weight:400}
+.matrix .no span{display:block;font-size:12.5px;line-height:16px;overflow-wrap:anywhere}
+.matrix .todo,.matrix .cut th{color:var(--mute)}
+.matrix .hot{box-shadow:inset 0 0 0 2px var(--ink);background:var(--hot)}
+.matrix .no.hot{background:linear-gradient(var(--hot) 22px,transparent 22px)}
+.matrix .sum>*{border-top:2px solid var(--ink);font-weight:700}
+.matrix .win{background:var(--ink);color:var(--bg)}
+.tag{position:absolute;left:6px;font-size:12px;font-weight:400}
+.only{display:none}
+.narrow .only{display:inline}
+.narrow .pre,.narrow .tag{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+.narrow .matrix th:first-child{width:42%;font-size:12px}
+.narrow .matrix td,.narrow .matrix th{padding:1px 4px}
+.narrow .matrix .bar{display:none}
+.narrow .matrix .no span{writing-mode:vertical-rl;line-height:15px;margin:2px auto 0;max-height:150px;font-size:12px}
+.bar{position:absolute;left:4px;top:5px;bottom:5px;background:#CC79A7;opacity:.75;border-radius:2px}`, mount(host, ctx) {
+  const MOST = 6; // nodes side by side; of more, those that the step is about and the best
+  return { update() {
+    const m = ctx.state.matrix, was = ctx.before.matrix ?? m;
+    const hot = (n, q) => (m.cell[n][q] !== was.cell[n][q] ? " hot" : "");
+    const changed = m.nodes.filter((n) => m.cell[n] !== was.cell[n]);
+    const rank = [...new Set([...changed, ...(m.winner ? [m.winner] : []),
+      ...m.nodes.filter((n) => n in m.total).sort((a, b) => m.total[b] - m.total[a]), ...m.nodes])].slice(0, MOST);
+    const nodes = m.nodes.filter((n) => rank.includes(n)), hidden = m.nodes.length - nodes.length;
+    const [n0, ...ns] = nodes, cut = Math.max(0, [...n0].findIndex((c, j) => ns.some((n) => n[j] !== c)));
+    const th = (text, ...more) => h("th", { scope: "row" }, text, ...more);
+    const head = h("tr", null, h("th", { scope: "col" }, "Plugin"), nodes.map((n) => h("th", { scope: "col",
+      class: m.winner === n && "win" }, h("span", { class: "pre" }, n.slice(0, cut)), n.slice(cut))));
+    const dead = {}, left = m.filters.length + m.scores.length + 2;
+    const rows = m.filters.map((p, j) => h("tr", null, th(p), nodes.map((n) => {
+      if (dead[n]) return null;
+      const c = m.cell[n]["f:" + p], hit = hot(n, "f:" + p);
+      if (c && !c.ok) {
+        dead[n] = true;
+        return h("td", { class: "no" + hit, rowspan: left - j }, h("b", { "aria-hidden": "true" }, "\u2715"), h("span", null, c.why));
+      }
+      return h("td", { class: (c ? "ok" : "todo") + hit }, h("span", { "aria-hidden": "true" }, c ? "\u2713" : "\u00b7"),
+        h("span", { class: "vh" }, c ? "passes" : "not asked yet"));
+    })));
+    const alive = nodes.filter((n) => !dead[n]);
+    rows.push(h("tr", { class: "cut" }, th("score \u00d7 weight"), alive.map(() => h("td"))));
+    for (const p of m.scores) {
+      rows.push(h("tr", null, th(p.name, h("span", { class: "mute" }, ` \u00d7 ${p.weight}`)), alive.map((n) => {
+        const c = m.cell[n]["s:" + p.name];
+        return h("td", { class: "num" + (c ? "" : " todo") + hot(n, "s:" + p.name) },
+          c ? [h("i", { class: "bar", style: `width:${c.v * .6}%` }), `${c.x}`] : "\u00b7");
+      })));
+    }
+    rows.push(h("tr", { class: "sum" }, th("total"), alive.map((n) => h("td", { class: "num" + (m.winner === n ? " win" : "") },
+      m.winner === n && h("span", { class: "tag" }, "winner"), `${m.total[n] ?? "\u00b7"}`))));
+    host.replaceChildren(h("table", { class: "matrix" }, h("caption", null, `Pod ${m.pod.replace("default/", "")}`,
+      m.want && ` wants ${m.want}`, hidden > 0 && `; ${hidden} more nodes are not shown`,
+      h("span", { class: "only" }, `; columns are ${n0} to ${nodes.at(-1)}`)), h("thead", null, head), h("tbody", null, rows)));
+  } };
+} });
