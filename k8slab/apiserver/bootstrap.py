@@ -1,6 +1,7 @@
 """What a new API server finds missing and creates: system namespaces, the kubernetes Service, priority classes.
 
-Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice}, pkg/registry/scheduling/rest/storage_scheduling.go
+Upstream: pkg/controlplane/controller/{systemnamespaces,kubernetesservice},
+    pkg/registry/scheduling/rest/storage_scheduling.go
 Simplified: no RBAC policy, no flow schemas, no Endpoints of the kubernetes Service.
 """
 

@@ -34,13 +34,15 @@ class Caches:
         self._changed = Waiters(loop)
         self._woken = Waiters(loop)
         self._watcher: Watcher | None = None
+        self._listed_at = 0
 
     def of(self, resource: str) -> WatchCache:
         """The cache of a stored resource; made empty when nobody asked before."""
         cache = self._caches.get(resource)
         if cache is None:
             cache = self._caches[resource] = self._make(resource)
-            cache.replace({}, self.revision)
+            cache.replace({}, self._listed_at)
+            cache.progress(self.revision)
         return cache
 
     def all(self) -> Mapping[str, WatchCache]:
@@ -78,7 +80,7 @@ class Caches:
             resource, key = self._layout.parse(kv.key.decode())
             if resource:
                 found.setdefault(resource, {})[key] = self._codec.decode(kv)
-        self.revision = response.revision
+        self.revision = self._listed_at = response.revision
         for resource, objects in found.items():
             self.of(resource).replace(objects, response.revision)
         self.is_ready = True

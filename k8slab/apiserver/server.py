@@ -201,7 +201,7 @@ class APIServer:
         """One HTTP request: routing, codecs, discovery. Failures are answers too. A watch has a `stream`."""
         return await handle(self, method, path, query or {}, headers or {}, body, user)
 
-    async def list(self, ctx: Context, options: ListOptions) -> dict[str, Any]:
+    async def list_objects(self, ctx: Context, options: ListOptions) -> dict[str, Any]:
         """A list object. Raises StatusErrors."""
         return await list_objects(self, ctx, options)
 
@@ -214,9 +214,8 @@ class APIServer:
         if request.resource not in self.scheme:
             raise not_served()
         info = self.scheme.info(request.resource)
-        if info.namespaced and not request.namespace and request.verb in ("create", "get", "update", "patch", "delete"):
-            if request.verb != "create" or not request.subresource:
-                raise BadRequestError(f"an empty namespace may not be set during {_DURING[request.verb]}")
+        if info.namespaced and not request.namespace and request.verb in _DURING:
+            raise BadRequestError(f"an empty namespace may not be set during {_DURING[request.verb]}")
         return Context(
             env=self.env,
             info=info,
@@ -289,7 +288,7 @@ class APIServer:
     def cached_all(self, group_resource: str) -> list[Frozen]:
         """All objects of a resource as the watch cache has them, in key order."""
         cache = self.caches.of(group_resource)
-        return [cache.objects[key] for key in cache.keys()]
+        return [cache.objects[key] for key in cache.keys()]  # noqa: SIM118 (an ordered iterator, not a dict's)
 
     async def live(self, group_resource: str, namespace: str, name: str) -> Frozen | None:
         """An object as etcd has it."""

@@ -92,12 +92,16 @@ def changed_fields(new: object, old: object) -> int:
     >>> changed_fields({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3, "d": 4}})
     2
     """
-    if new is old or new == old:
+    if new is old:
         return 0
     if isinstance(new, Mapping) and isinstance(old, Mapping):
-        names = dict.fromkeys((*new, *old))
-        return sum(changed_fields(new.get(name), old.get(name)) for name in names)
+        count = sum(1 for name in old if name not in new)
+        for name, value in new.items():
+            before = old.get(name)
+            if value is not before:
+                count += changed_fields(value, before)
+        return count
     if isinstance(new, list) and isinstance(old, list):
         pairs = sum(changed_fields(a, b) for a, b in zip(new, old, strict=False))
         return pairs + abs(len(new) - len(old))
-    return 1
+    return int(new != old)

@@ -33,7 +33,7 @@ class Priority:
             return None
         spec = pod.get("spec") or {}
         if attributes.operation == "UPDATE":
-            old = (attributes.old or {}).get("spec") or {}
+            old = {} if attributes.old is None else attributes.old["spec"]
             carried = {k: old[k] for k in ("priority", "preemptionPolicy") if spec.get(k) is None and k in old}
             return {**pod, "spec": {**spec, **carried}} if carried else None
         found = self._resolve(attributes, lister, spec.get("priorityClassName") or "")

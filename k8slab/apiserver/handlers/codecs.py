@@ -135,10 +135,8 @@ def _unrecognized(expected: GVK, data: bytes, why: str) -> BadRequestError:
 def _summary(data: bytes, length: int = 30) -> str:
     if not data:
         return "<empty>"
-    if data.startswith(b"{"):
-        text = data[:length].decode("utf-8", "replace")
-    else:
-        text = data[:length].hex()
+    start = data[:length]
+    text = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
     return text + " ..." if len(data) > length else text
 
 

@@ -1,7 +1,7 @@
 """Discovery documents: `/api`, `/apis`, their groups and versions, and `/version`.
 
 Upstream: apiserver/pkg/endpoints/discovery/{root,group,version,legacy}.go, component-base/version
-Simplified: no aggregated discovery; storageVersionHash is left out (it hashes a name, see `discovery.StorageVersionHash`).
+Simplified: no aggregated discovery.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class _Wanted(NamedTuple):
 
 
 async def list_objects(server: APIServer, ctx: Context, options: ListOptions) -> dict[str, Any]:
-    """The list object: `items` as stored (frozen), `metadata` with resourceVersion and continue. Raises StatusErrors."""
+    """The list object: frozen `items`, `metadata` with resourceVersion and continue. Raises StatusErrors."""
     store = server.store(ctx.gvr)
     cache = server.caches.of(store.stored_as)
     prefix = f"{ctx.namespace}/" if ctx.namespace else ""

@@ -63,7 +63,7 @@ async def _get(server: APIServer, ctx: Context, request: Request) -> Answer:
 
 async def _list(server: APIServer, ctx: Context, request: Request) -> Answer:
     options = ListOptions.parse(request.params, ctx.gvr.group_resource, is_custom=server.is_custom(ctx.gvr))
-    return Answer(200, await server.list(ctx, options))
+    return Answer(200, await server.list_objects(ctx, options))
 
 
 # -- creating ----------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ async def _update(server: APIServer, ctx: Context, request: Request, strategy: S
     uid = draft["metadata"].get("uid") or None
 
     async def updated(existing: Frozen | None) -> Object:
-        obj = _retyped(ctx, draft, existing, is_status=strategy is not None)
+        obj = _retyped(ctx, draft, existing)
         _deduplicate_owners(obj)
         return await _admit(server, ctx, obj, existing)
 
@@ -141,14 +141,18 @@ async def _update(server: APIServer, ctx: Context, request: Request, strategy: S
     return Answer(201 if created else 200, obj)
 
 
-def _retyped(ctx: Context, draft: Draft, existing: Frozen | None, *, is_status: bool) -> Draft:
+_PART_OF = {"status": "status", "finalize": "spec"}
+
+
+def _retyped(ctx: Context, draft: Draft, existing: Frozen | None) -> Draft:
     """As `_typed`, but what is the same as in the existing object is shared and not looked at again."""
     if existing is None:
         return _typed(ctx, draft)
+    part = _PART_OF.get(ctx.subresource)
+    if part is not None:
+        obj = _typed_fields(ctx, {"metadata": draft["metadata"], part: draft.get(part)})
+        return {**{k: v for k, v in existing.items() if k != part}, **obj}
     same = {k: existing[k] for k in existing if k not in ("metadata", "status") and draft.get(k) == existing[k]}
-    if is_status:
-        obj = _typed_fields(ctx, {"metadata": draft["metadata"], "status": draft.get("status")})
-        return {**{k: v for k, v in existing.items() if k != "status"}, **obj}
     unchanged = {k for k in draft if k not in ("metadata", "status")} <= set(same) and all(
         k in draft or k in ("metadata", "status", "apiVersion", "kind") for k in existing
     )
@@ -229,7 +233,7 @@ async def _deletecollection(server: APIServer, ctx: Context, request: Request) -
     list_options = ListOptions.parse(request.params, ctx.gvr.group_resource, is_custom=server.is_custom(ctx.gvr))
     options = DeleteOptions.of(_mapping(request.body), request.params)
     ctx.dry_run = options.dry_run
-    found = await server.list(ctx, list_options)
+    found = await server.list_objects(ctx, list_options)
     store = server.store(ctx.gvr)
     for item in found["items"]:
         metadata = item["metadata"]

@@ -1,6 +1,7 @@
 """Binding a Pod to a node: the write of the scheduler.
 
-Upstream: pkg/registry/core/pod/storage/storage.go (BindingREST, LegacyBindingREST), pkg/apis/core/validation (ValidatePodBinding)
+Upstream: pkg/registry/core/pod/storage/storage.go (BindingREST, LegacyBindingREST),
+    pkg/apis/core/validation/validation.go (ValidatePodBinding)
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from k8slab.api.objects import Frozen, Object
+from k8slab.api.objects import Object
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.strategy import UNSUPPORTED, Strategy
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object
-from k8slab.apiserver.registry.validation import validate_object_meta
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.strategy import Strategy
+from k8slab.apiserver.registry.validation import validate_object_meta
 
 __all__ = ["CustomResourceStrategy"]
 

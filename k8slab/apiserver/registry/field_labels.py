@@ -2,9 +2,9 @@
 
 >>> parse_fields("pods", "spec.nodeName=node-1")
 parse_field_selector('spec.nodeName=node-1')
->>> parse_fields("deployments.apps", "spec.replicas=1")
+>>> parse_fields("pods", "spec.priority=0")
 Traceback (most recent call last):
-k8slab.api.errors.BadRequestError: "spec.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"
+k8slab.api.errors.BadRequestError: field label not supported: spec.priority
 
 Upstream: pkg/apis/*/v1/conversion.go (AddFieldLabelConversionFunc), apimachinery/pkg/runtime/conversion.go
 """

@@ -13,10 +13,10 @@ from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidErro
 from k8slab.api.names import generate_name
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.times import parse_time, rfc3339
-from k8slab.apiserver.registry.validation import validate_object_meta, validate_object_meta_update
 from k8slab.apiserver.registry.context import Context, Draft, new_uid
 from k8slab.apiserver.registry.delete_options import DeleteOptions
 from k8slab.apiserver.registry.strategy import ORPHAN, UNSUPPORTED, Strategy
+from k8slab.apiserver.registry.validation import validate_object_meta, validate_object_meta_update
 
 __all__ = [
     "Deletion",

@@ -79,7 +79,8 @@ class ServiceStore(Store):
             obj = await updated(existing)
             if strategy is not None or not _lacks(obj.get("spec") or {}, existing):
                 return obj
-            kept = {**obj, "spec": _patch_allocated(obj.get("spec") or {}, (existing or {}).get("spec") or {})}
+            before = {} if existing is None else existing["spec"]
+            kept = {**obj, "spec": _patch_allocated(obj.get("spec") or {}, before)}
             return {**kept, "spec": await _allocate(ctx, self.storage, self.stored_as, kept)}
 
         return await super().update(ctx, allocated, validate, strategy=strategy, uid=uid)

@@ -16,9 +16,9 @@ from k8slab.api.decoding import decode
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK
-from k8slab.apiserver.registry.validation import validate_create, validate_update
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.delete_options import DeleteOptions
+from k8slab.apiserver.registry.validation import validate_create, validate_update
 
 __all__ = ["BACKGROUND", "ORPHAN", "UNSUPPORTED", "StatusStrategy", "Strategy", "empty_status", "keep", "spec_changed"]
 
@@ -33,7 +33,7 @@ def spec_changed(obj: Object, old: Object) -> bool:
 def empty_status(gvk: GVK) -> Frozen | None:
     """The status of an object nobody has looked at yet: the fields Go always writes. None where there is none."""
     status = decode({}, gvk).object.get("status")
-    return None if status is None else freeze(status)  # type: ignore[no-any-return]
+    return None if status is None else freeze(status)
 
 
 class Strategy:

@@ -20,12 +20,22 @@ __all__ = ["Codec", "encode", "with_revision"]
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encode(obj: Object) -> bytes:
-    """The bytes etcd holds: without resourceVersion, which is the revision of the key itself."""
-    metadata = obj["metadata"]
-    if "resourceVersion" in metadata:
-        obj = {**obj, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
-    return _encode(obj).encode()
+class _Texts:
+    """JSON of frozen parts of objects (a Pod's spec, while its status changes), the latest `size` of them."""
+
+    def __init__(self, size: int = 4096) -> None:
+        self._size = size
+        self._known: dict[int, tuple[Frozen, str]] = {}
+
+    def of(self, part: Frozen) -> str:
+        found = self._known.get(id(part))
+        if found is not None and found[0] is part:
+            return found[1]
+        text = _encode(part)
+        self._known[id(part)] = (part, text)
+        if len(self._known) > self._size:
+            del self._known[next(iter(self._known))]
+        return text
 
 
 def with_revision(obj: Object, revision: int) -> Frozen:
@@ -36,13 +46,29 @@ def with_revision(obj: Object, revision: int) -> Frozen:
     return Frozen({k: metadata if k == "metadata" else freeze(v) for k, v in obj.items()})
 
 
+def encode(obj: Object) -> bytes:
+    """The bytes etcd holds: without resourceVersion, which is the revision of the key itself."""
+    return Codec().encode(obj)
+
+
 class Codec:
-    """Decodes values of etcd, keeping up to `size` objects by (key, revision)."""
+    """Encodes objects, and decodes values of etcd, keeping up to `size` of them by (key, revision)."""
 
     def __init__(self, size: int = 4096) -> None:
         self.decoded = 0
+        self._texts = _Texts(size)
         self._size = size
         self._memo: dict[tuple[bytes, int], Frozen] = {}
+
+    def encode(self, obj: Object) -> bytes:
+        """As `encode`; parts that are frozen and were encoded before are not encoded again."""
+        of, fields = self._texts.of, []
+        for name in sorted(obj):
+            value = obj[name]
+            if name == "metadata":
+                value = {k: v for k, v in value.items() if k != "resourceVersion"}
+            fields.append(f'"{name}":{of(value) if isinstance(value, Frozen) else _encode(value)}')
+        return ("{" + ",".join(fields) + "}").encode()
 
     def seed(self, key: bytes, revision: int, obj: Frozen) -> None:
         """Remember what `key` holds as of `revision`."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from k8slab.api.objects import Frozen, Object, freeze
-from k8slab.apiserver.storage.codec import Codec, encode, with_revision
+from k8slab.apiserver.storage.codec import Codec, with_revision
 from k8slab.apiserver.storage.errors import (
     KeyExistsError,
     KeyNotFoundError,
@@ -24,8 +24,16 @@ from k8slab.apiserver.storage.errors import (
 )
 from k8slab.apiserver.storage.keys import KeyLayout, prefix_end
 from k8slab.apiserver.storage.kv import KV
-from k8slab.etcd import CompactedError, Compare, DeleteRangeRequest, FutureRevisionError, KeyValue, PutRequest
-from k8slab.etcd import RangeRequest, RangeResponse
+from k8slab.etcd import (
+    CompactedError,
+    Compare,
+    DeleteRangeRequest,
+    FutureRevisionError,
+    KeyValue,
+    PutRequest,
+    RangeRequest,
+    RangeResponse,
+)
 from k8slab.sim import Trace
 
 __all__ = ["Page", "Preconditions", "Storage", "UpdateFunc"]
@@ -53,6 +61,9 @@ class Preconditions(NamedTuple):
                 f"Precondition failed: ResourceVersion in precondition: {self.resource_version}, "
                 f"ResourceVersion in object meta: {metadata.get('resourceVersion', '')}",
             )
+
+
+ANYTHING = Preconditions()
 
 
 class Page(NamedTuple):
@@ -87,7 +98,8 @@ class Storage:
             if (await self.kv.range(raw, count_only=True)).count:
                 raise KeyExistsError(key)
             return freeze(obj)  # type: ignore[no-any-return]
-        response = await self.kv.txn([Compare(raw, "MOD", "EQUAL", 0)], [PutRequest(raw, encode(obj))])
+        obj = freeze(obj)
+        response = await self.kv.txn([Compare(raw, "MOD", "EQUAL", 0)], [PutRequest(raw, self.codec.encode(obj))])
         if not response.succeeded:
             raise KeyExistsError(key)
         return self._wrote(key, raw, obj, response.revision)
@@ -97,7 +109,7 @@ class Storage:
         key: str,
         update: UpdateFunc,
         *,
-        preconditions: Preconditions = Preconditions(),
+        preconditions: Preconditions = ANYTHING,
         may_create: bool = False,
         dry_run: bool = False,
     ) -> Frozen:
@@ -119,9 +131,10 @@ class Storage:
             if existing is not None and _same(obj, existing):
                 return existing
             if dry_run:
-                return with_revision(obj, revision) if revision else freeze(obj)  # type: ignore[no-any-return]
+                return with_revision(obj, revision) if revision else freeze(obj)
+            obj = freeze(obj)
             response = await self.kv.txn(
-                [Compare(raw, "MOD", "EQUAL", revision)], [PutRequest(raw, encode(obj))], [RangeRequest(raw)]
+                [Compare(raw, "MOD", "EQUAL", revision)], [PutRequest(raw, self.codec.encode(obj))], [RangeRequest(raw)]
             )
             if response.succeeded:
                 return self._wrote(key, raw, obj, response.revision)
@@ -131,7 +144,7 @@ class Storage:
         self,
         key: str,
         *,
-        preconditions: Preconditions = Preconditions(),
+        preconditions: Preconditions = ANYTHING,
         validate: Callable[[Frozen], Awaitable[None]] | None = None,
         dry_run: bool = False,
     ) -> Frozen:

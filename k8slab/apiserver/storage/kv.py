@@ -34,7 +34,7 @@ class KV(Protocol):
     """What the API server needs of etcd. Calls may raise TimeoutError: the outcome is unknown."""
 
     async def range(self, key: bytes, range_end: bytes = b"", **options: Any) -> RangeResponse:
-        """As etcd's Range: `revision`, `limit`, `count_only`, `keys_only`. Raises CompactedError, FutureRevisionError."""
+        """As etcd's Range, with its options. Raises CompactedError, FutureRevisionError."""
 
     async def txn(self, compare: Sequence[Compare], success: Sequence[Op], failure: Sequence[Op] = ()) -> TxnResponse:
         """As etcd's Txn."""

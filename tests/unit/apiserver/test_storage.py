@@ -1,0 +1,212 @@
+"""Keys, bytes, continue tokens, conditional transactions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8slab.api.errors import ExpiredError, StatusError
+from k8slab.apiserver.storage import (
+    Codec,
+    KeyExistsError,
+    KeyLayout,
+    KeyNotFoundError,
+    ObjectInvalidError,
+    Preconditions,
+    SingleMember,
+    Storage,
+    decode_continue,
+    encode,
+    encode_continue,
+)
+from k8slab.etcd import Store
+from k8slab.sim import Loop
+
+KEY = "/registry/configmaps/default/a"
+
+
+class Lab:
+    def __init__(self) -> None:
+        self.loop, self.etcd = Loop(seed=1), Store()
+        self.codec = Codec(size=8)
+        self.storage = Storage(SingleMember(self.loop, self.etcd), self.codec, KeyLayout(), self.loop.trace)
+
+    def run(self, coro: Any) -> Any:
+        task = self.loop.spawn("test", coro)
+        self.loop.run(until_idle=True)
+        return task.result
+
+
+def config_map(value: str, **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", **metadata}, "data": {"k": value}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "namespace", "key"),
+    [
+        pytest.param("pods", "default", "/registry/pods/default/x", id="built-in resources carry no group"),
+        pytest.param("deployments.apps", "default", "/registry/deployments/default/x", id="nor do those of a group"),
+        pytest.param("nodes", "", "/registry/minions/x", id="nodes kept their oldest name"),
+        pytest.param("replicationcontrollers", "d", "/registry/controllers/d/x", id="so did replication controllers"),
+        pytest.param("services", "d", "/registry/services/specs/d/x", id="services live under specs"),
+        pytest.param("endpoints", "d", "/registry/services/endpoints/d/x", id="endpoints live beside them"),
+        pytest.param("ingresses.networking.k8s.io", "d", "/registry/ingress/d/x", id="ingresses are singular"),
+        pytest.param("events.events.k8s.io", "d", "/registry/events/d/x", id="both event APIs share a prefix"),
+        pytest.param(
+            "customresourcedefinitions.apiextensions.k8s.io",
+            "",
+            "/registry/apiextensions.k8s.io/customresourcedefinitions/x",
+            id="extension servers put their group in front",
+        ),
+        pytest.param("widgets.ex.io", "d", "/registry/ex.io/widgets/d/x", id="custom resources do too"),
+    ],
+)
+def test_a_resource_has_its_place_in_etcd(resource: str, namespace: str, key: str) -> None:
+    layout = KeyLayout()
+    assert layout.key(resource, namespace, "x") == key
+    stored = "events" if resource == "events.events.k8s.io" else resource
+    assert layout.parse(key) == (stored, f"{namespace}/x" if namespace else "x")
+
+
+def test_a_key_of_somebody_else_is_not_parsed() -> None:
+    assert KeyLayout().parse("/other/thing") == ("", "/other/thing")
+
+
+def test_the_bytes_are_sorted_and_carry_no_resource_version() -> None:
+    assert encode({"kind": "X", "metadata": {"resourceVersion": "5", "name": "a"}, "a": 1}) == (
+        b'{"a":1,"kind":"X","metadata":{"name":"a"}}'
+    )
+
+
+def test_the_writer_seeds_the_memo_and_nothing_is_decoded() -> None:
+    lab = Lab()
+    written = lab.run(lab.storage.create(KEY, config_map("1")))
+    assert lab.run(lab.storage.get(KEY)) is written
+    assert lab.codec.decoded == 0
+
+
+def test_another_server_decodes_each_revision_once() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    other = Storage(SingleMember(lab.loop, lab.etcd), Codec(), KeyLayout(), lab.loop.trace)
+    first, second = lab.run(other.get(KEY)), lab.run(other.get(KEY))
+    assert first is second and other.codec.decoded == 1
+    assert first["metadata"] == {"name": "a", "resourceVersion": "2"}
+
+
+def test_the_memo_is_bounded() -> None:
+    lab = Lab()
+    for number in range(20):
+        lab.run(lab.storage.create(f"/registry/configmaps/default/{number}", config_map("1")))
+    lab.codec.check_invariants()
+
+
+def test_a_second_create_finds_the_key_taken() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    with pytest.raises(KeyExistsError):
+        lab.run(lab.storage.create(KEY, config_map("2")))
+
+
+def test_an_update_that_changes_nothing_makes_no_revision() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+
+    async def same(existing: Any) -> Any:
+        return {**existing, "data": {"k": "1"}}
+
+    lab.run(lab.storage.guaranteed_update(KEY, same))
+    assert lab.etcd.revision == 2
+
+
+def test_an_update_starts_again_when_somebody_was_faster() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    seen: list[str] = []
+
+    async def append(existing: Any) -> Any:
+        seen.append(existing["data"]["k"])
+        if len(seen) == 1:
+            lab.etcd.put(KEY.encode(), encode(config_map("other")))
+        return {**existing, "data": {"k": existing["data"]["k"] + "!"}}
+
+    result = lab.run(lab.storage.guaranteed_update(KEY, append))
+    assert seen == ["1", "other"] and result["data"] == {"k": "other!"}
+
+
+def test_a_dry_run_writes_nothing() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1", uid="u")))
+
+    async def change(existing: Any) -> Any:
+        return {**existing, "data": {"k": "2"}}
+
+    changed = lab.run(lab.storage.guaranteed_update(KEY, change, dry_run=True))
+    lab.run(lab.storage.delete(KEY, dry_run=True))
+    lab.run(lab.storage.create(KEY + "b", config_map("1"), dry_run=True))
+    assert changed["data"] == {"k": "2"} and changed["metadata"]["resourceVersion"] == "2"
+    assert lab.etcd.revision == 2
+
+
+def test_a_deletion_returns_the_object_with_the_revision_of_the_deletion() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    assert lab.run(lab.storage.delete(KEY))["metadata"]["resourceVersion"] == "3"
+    with pytest.raises(KeyNotFoundError):
+        lab.run(lab.storage.delete(KEY))
+
+
+def test_a_uid_precondition_says_what_differs() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1", uid="one")))
+    with pytest.raises(ObjectInvalidError) as caught:
+        lab.run(lab.storage.delete(KEY, preconditions=Preconditions(uid="two")))
+    assert str(caught.value) == (
+        "StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/a, ResourceVersion: 0, "
+        "AdditionalErrorMsg: Precondition failed: UID in precondition: two, UID in object meta: one"
+    )
+
+
+def test_lists_of_compacted_and_future_revisions_fail() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    lab.run(lab.storage.create(KEY + "b", config_map("1")))
+    lab.etcd.compact(3)
+    with pytest.raises(ExpiredError):
+        lab.run(lab.storage.list("/registry/configmaps/", revision=2))
+    with pytest.raises(StatusError) as caught:
+        lab.run(lab.storage.list("/registry/configmaps/", revision=99))
+    assert caught.value.code == 504 and caught.value.message == "Timeout: Too large resource version: 99, current: 3"
+
+
+def test_history_is_recorded_with_deletions() -> None:
+    lab = Lab()
+    lab.run(lab.storage.create(KEY, config_map("1")))
+    lab.run(lab.storage.delete(KEY))
+    states = lab.loop.trace.history("configmaps", "default/a")
+    assert [(revision, obj is None) for revision, obj in states] == [(2, False), (3, True)]
+
+
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        pytest.param("abc", "invalid character 'i' looking for beginning of value", id="text that is not JSON"),
+        pytest.param("<x>", "illegal base64 data at input byte 0", id="text that is not base64"),
+        pytest.param("e30", "server does not recognize this encoded version ", id="an object without a version"),
+    ],
+)
+def test_a_bad_continue_token_is_explained(token: str, text: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        decode_continue(token, "")
+    assert str(caught.value) == f"continue key is not valid: {text}"
+
+
+def test_a_continue_token_cannot_climb_out_of_its_prefix() -> None:
+    token = encode_continue("/p/../../secrets/", "/p/", 5)
+    with pytest.raises(ValueError, match="continue key is not valid"):
+        decode_continue(token, "/p/")
+
+
+def test_a_continue_token_comes_back_as_it_was() -> None:
+    assert decode_continue(encode_continue("default/a\0", "default/", 7), "default/") == ("default/a\0", 7)
