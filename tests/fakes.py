@@ -125,6 +125,7 @@ class FakeTransport:
         self.watches_down = False
         self.rng: random.Random = self.loop.stream("fake transport")
         self.uids = 0
+        self.pages: dict[str, tuple[int, list[Object]]] = {}
 
     # -- faults --------------------------------------------------------------------------------------
 
@@ -268,13 +269,14 @@ class FakeTransport:
         if asked > self.revision:
             text = f"Too large resource version: {asked}, current: {self.revision}"
             raise StatusError(text, code=504, reason="Timeout")
-        items = list(self._selected(request))
-        start = int(request.params.get("continue") or 0)
         limit = int(request.params.get("limit") or 0)
-        metadata = {"resourceVersion": str(self.revision)}
-        if limit and start + limit < len(items):
-            metadata["continue"] = str(start + limit)
-        page = items[start : start + limit] if limit else items[start:]
+        token = request.params.get("continue")
+        revision, rest = self.pages.pop(token) if token else (self.revision, list(self._selected(request)))
+        page, rest = (rest[:limit], rest[limit:]) if limit else (rest, [])
+        metadata = {"resourceVersion": str(revision)}
+        if rest:
+            token = metadata["continue"] = f"page-{len(self.requests)}"
+            self.pages[token] = (revision, rest)  # all pages of a list are of one revision
         kind = SCHEME.kind_of(request.resource)
         listed: Object = freeze(
             {"apiVersion": kind.api_version, "kind": kind.kind + "List", "metadata": metadata, "items": page}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,17 +22,17 @@ from tests.fakes import FakeTransport
 
 NAMES = st.sampled_from("abcd")
 OPS = st.sampled_from(["update", "delete", "replace"])
+KINDS = ["real", "in-order", "delta"]
+CHANGE = st.tuples(st.sampled_from(["put", "remove"]), NAMES)
 FIFO_STEPS = st.lists(
     st.one_of(
-        st.tuples(st.just("put"), NAMES),
-        st.tuples(st.just("remove"), NAMES),
-        st.tuples(st.just("lose"), st.just("")),
-        st.tuples(st.just("replace"), st.just("")),
-        st.tuples(st.just("resync"), st.just("")),
-        st.tuples(st.just("pop"), st.just("")),
+        CHANGE,
+        st.tuples(st.just("gap"), st.lists(CHANGE, min_size=1, max_size=3)),
+        st.tuples(st.sampled_from(["resync", "pop", "pop"]), st.just("")),
     ),
     max_size=40,
 )
+"""`gap`: changes that nobody hears of, and then a list."""
 
 
 def pod(name: str, revision: int) -> Object:
@@ -45,37 +46,40 @@ def new_fifo(kind: str, known: Indexer) -> DeltaFIFO | RealFIFO:
     return RealFIFO() if kind == "real" else RealFIFO(known, atomic=False)
 
 
-@settings(max_examples=examples(200))
-@given(st.sampled_from(["real", "in-order", "delta"]), FIFO_STEPS)
-def test_a_consumer_that_popped_everything_holds_what_the_server_holds(kind: str, steps: list[tuple[str, str]]) -> None:
-    """`lose`: the next change does not reach the FIFO; then a list must follow before anything else does."""
-    known, server, lost, revision = Indexer(), {}, False, 1
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=examples(100))
+@given(FIFO_STEPS)
+def test_a_consumer_that_popped_everything_holds_what_the_server_holds(kind: str, steps: list[tuple[str, Any]]) -> None:
+    known = Indexer()
+    server: dict[str, Object] = {}
+    revision = 1
     fifo = new_fifo(kind, known)
     fifo.replace([], "1")
-    for op, name in steps:
-        if op in ("put", "remove"):
-            revision += 1
+
+    def change(op: str, name: str) -> str:
+        nonlocal revision
+        revision += 1
+        if op == "put":
             was = server.get(name)
-            if op == "put":
-                server[name] = pod(name, revision)
-            elif server.pop(name, None) is None:
-                continue
-            if not lost:
-                call = fifo.delete if op == "remove" else fifo.update if was is not None else fifo.add
-                call(pod(name, revision))
-        elif op == "lose":
-            lost = True
-        elif op == "replace":
+            server[name] = pod(name, revision)
+            return "update" if was is not None else "add"
+        return "delete" if server.pop(name, None) is not None else ""
+
+    for op, what in steps:
+        if op in ("put", "remove"):
+            call = change(op, what)
+            if call:
+                getattr(fifo, call)(pod(what, revision))
+        elif op == "gap":
+            for missed in what:
+                change(*missed)
             fifo.replace(list(server.values()), str(revision))
-            lost = False
         elif op == "resync":
             fifo.resync()
         else:
             fifo.pop(lambda deltas, is_initial: apply(known, deltas))
         fifo.check_invariants()
         known.check_invariants()
-    if lost:
-        fifo.replace(list(server.values()), str(revision))
     while fifo.pop(lambda deltas, is_initial: apply(known, deltas)) is not None:
         fifo.check_invariants()
     assert {key: known.get(key) for key in known} == server
@@ -125,22 +129,15 @@ def test_an_index_finds_what_a_scan_finds(steps: list[tuple[str, str, list[str]]
             assert set(cache.index_keys("label", label)) == expected
 
 
-FAULTS = st.lists(
-    st.one_of(
-        st.tuples(st.just("put"), NAMES),
-        st.tuples(st.just("put"), NAMES),
-        st.tuples(st.just("remove"), NAMES),
-        st.tuples(st.just("run"), st.sampled_from([0, 1, 2, 7, 1_500, 40_000])),
-        st.tuples(st.just("drop"), st.just("")),
-        st.tuples(st.just("drop with error"), st.sampled_from([ExpiredError, InternalError, TooManyRequestsError])),
-        st.tuples(st.just("compact"), st.just("")),
-        st.tuples(st.just("bookmark"), st.just("")),
-        st.tuples(st.just("fail"), st.sampled_from(["list", "watch"])),
-        st.tuples(st.just("lose reply"), st.sampled_from(["list", "watch"])),
-        st.tuples(st.just("expire list"), st.just("")),
-    ),
-    max_size=30,
+WHAT = st.one_of(
+    st.tuples(st.sampled_from(["put", "put", "remove"]), NAMES),
+    st.tuples(st.sampled_from(["drop", "compact", "bookmark", "expire list", "nothing"]), st.just("")),
+    st.tuples(st.just("drop with error"), st.sampled_from([ExpiredError, InternalError, TooManyRequestsError])),
+    st.tuples(st.sampled_from(["fail", "lose reply"]), st.sampled_from(["list", "watch"])),
+    st.tuples(st.just("gap"), st.lists(CHANGE, min_size=1, max_size=3)),
 )
+FAULTS = st.lists(st.tuples(WHAT, st.sampled_from([0, 0, 1, 7, 2_000, 40_000])), min_size=3, max_size=30)
+"""What happens, and how long the informer may work afterwards."""
 
 
 class Listener:
@@ -165,27 +162,24 @@ class Listener:
         del self.objects[obj["metadata"]["name"]]
 
 
-@settings(max_examples=examples(200))
-@given(
-    st.integers(0, 10_000),
-    st.sampled_from(["real", "in-order", "delta"]),
-    st.booleans(),
-    st.sampled_from([0, 3]),
-    FAULTS,
-)
+@pytest.mark.parametrize("fifo", KINDS)
+@settings(max_examples=examples(100))
+@given(st.integers(0, 10_000), st.booleans(), st.sampled_from([0, 3]), FAULTS)
 def test_an_informer_ends_up_with_what_the_server_has_whatever_happens_on_the_way(
-    seed: int, fifo: str, watch_list: bool, latency_ms: int, steps: list[tuple[str, Any]]
+    fifo: str, seed: int, watch_list: bool, latency_ms: int, steps: list[tuple[tuple[str, Any], int]]
 ) -> None:
     loop = Loop(seed=seed, order=Shuffle(random.Random(seed)))
     server = FakeTransport(loop, latency_ms=latency_ms)
-    server.put(PODS, {"metadata": {"name": "first"}})
+    for name in "abcd":
+        server.put(PODS, {"metadata": {"name": name}})
     kcm = Component(loop, "kcm")
     options = ReflectorOptions(watch_list=watch_list, page_size=2)
     informer = SharedInformer(loop, kcm, Client(server), PODS, fifo=fifo, resync_ms=5_000, options=options)
     listener = Listener(informer)
     informer.start()
-    for op, what in steps:
+    for (op, what), run_ms in steps:
         step(server, op, what)
+        loop.run(for_ms=run_ms)
         informer.check_invariants()
     loop.run(for_ms=600_000)
     informer.check_invariants()
@@ -203,8 +197,6 @@ def step(server: FakeTransport, op: str, what: Any) -> None:
     elif op == "remove":
         if (PODS, what) in server.objects:
             server.remove(PODS, what)
-    elif op == "run":
-        server.loop.run(for_ms=what)
     elif op == "drop":
         server.drop_watches()
     elif op == "drop with error":
@@ -217,5 +209,10 @@ def step(server: FakeTransport, op: str, what: Any) -> None:
         server.fail_next(what, PODS, ForbiddenError("scripted"))
     elif op == "lose reply":
         server.lose_reply(what, PODS)
-    else:
+    elif op == "gap":
+        server.drop_watches(error=ExpiredError("scripted"))
+        for one, name in what:
+            step(server, one, name)
+        server.compact()
+    elif op == "expire list":
         server.fail_next("list", PODS, ExpiredError("scripted"))

@@ -148,12 +148,8 @@ def test_every_add_is_followed_by_a_sync_that_starts_after_it_and_syncs_of_a_key
     async def add() -> None:
         for gap, key, delay in adds:
             await sleep(gap)
-            if delay:
-                queue.add_after(key, delay)
-                loop.call_later(delay, lambda key=key: added.__setitem__(key, loop.actions))  # type: ignore[misc]
-            else:
-                added[key] = loop.actions
-                queue.add(key)
+            added[key] = loop.actions
+            queue.add_after(key, delay)
             queue.check_invariants()
 
     for number in range(workers):
