@@ -1,0 +1,124 @@
+"""Validation: whether an object may be stored, and what exactly is wrong with it, in upstream's words and order.
+
+>>> from k8slab.api.defaults import apply_defaults
+>>> pod = apply_defaults({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default"},
+...                       "spec": {"containers": [{"name": "nginx"}]}})
+>>> [(cause.field, cause.message) for cause in validate_create(pod)]
+[('spec.containers[0].image', 'Required value')]
+
+The caller gives defaulted objects (`apply_defaults`), sets names, uid and namespace before, and turns causes into an
+`InvalidError`. An empty list means valid.
+
+Upstream: pkg/apis/*/validation/validation.go, pkg/registry/*/*/strategy.go, apiserver/pkg/registry/rest/create.go
+Simplified: kinds without rules of their own here are checked for metadata only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from k8slab.api.errors import Cause
+from k8slab.api.scheme import SCHEME, gvk_of
+from k8slab.api.validation import core, pod, pod_update, workloads
+from k8slab.api.validation.metadata import (
+    NameRule,
+    dns_subdomain,
+    path_segment,
+    validate_common_update,
+    validate_metadata,
+    validate_metadata_update,
+)
+from k8slab.api.validation.options import validate_delete_options, validate_request_options
+
+__all__ = [
+    "validate_create",
+    "validate_delete_options",
+    "validate_request_options",
+    "validate_status_update",
+    "validate_update",
+]
+
+Object = Mapping[str, Any]
+Create = Callable[[Object], list[Cause]]
+Update = Callable[[Object, Object], list[Cause]]
+
+_CREATE: dict[tuple[str, str], Create] = {
+    ("", "ConfigMap"): core.validate_config_map_create,
+    ("", "LimitRange"): core.validate_limit_range,
+    ("", "Namespace"): core.validate_namespace_create,
+    ("", "Node"): core.validate_node_create,
+    ("", "PersistentVolume"): core.validate_persistent_volume_create,
+    ("", "PersistentVolumeClaim"): core.validate_claim_create,
+    ("", "Pod"): pod.validate_pod_create,
+    ("", "ResourceQuota"): core.validate_resource_quota_create,
+    ("", "Secret"): core.validate_secret_create,
+    ("", "ServiceAccount"): core.validate_service_account_create,
+    ("apps", "DaemonSet"): workloads.validate_daemon_set_create,
+    ("apps", "Deployment"): workloads.validate_deployment_create,
+    ("apps", "ReplicaSet"): workloads.validate_replica_set_create,
+    ("apps", "StatefulSet"): workloads.validate_stateful_set_create,
+}
+
+_UPDATE: dict[tuple[str, str], Update] = {
+    ("", "ConfigMap"): core.validate_config_map_update,
+    ("", "Node"): core.validate_node_update,
+    ("", "PersistentVolumeClaim"): core.validate_claim_update,
+    ("", "Pod"): pod_update.validate_pod_update,
+    ("", "Secret"): core.validate_secret_update,
+    ("apps", "DaemonSet"): workloads.validate_daemon_set_update,
+    ("apps", "Deployment"): workloads.validate_deployment_update,
+    ("apps", "ReplicaSet"): workloads.validate_replica_set_update,
+    ("apps", "StatefulSet"): workloads.validate_stateful_set_update,
+}
+
+_STATUS_UPDATE: dict[tuple[str, str], Update] = {
+    ("", "Namespace"): core.validate_namespace_status_update,
+    ("", "Node"): core.validate_node_update,
+    ("", "Pod"): pod_update.validate_pod_status_update,
+    ("apps", "DaemonSet"): workloads.validate_workload_status_update,
+    ("apps", "Deployment"): workloads.validate_workload_status_update,
+    ("apps", "ReplicaSet"): workloads.validate_workload_status_update,
+    ("apps", "StatefulSet"): workloads.validate_workload_status_update,
+}
+
+_ANY_NAME: dict[str, NameRule] = {"rbac.authorization.k8s.io": path_segment, "apiregistration.k8s.io": path_segment}
+
+
+def _is_namespaced(obj: Object) -> bool:
+    gvk = gvk_of(obj)
+    return SCHEME.resource_of(gvk).namespaced if gvk in SCHEME else "namespace" in obj.get("metadata", {})
+
+
+def validate_create(obj: Object) -> list[Cause]:
+    """What is wrong with a new object. `metadata.name` must have been generated already."""
+    gvk = gvk_of(obj)
+    validate = _CREATE.get((gvk.group, gvk.kind))
+    errors = validate(obj) if validate else _validate_any(obj)
+    return errors or validate_metadata(obj["metadata"], _is_namespaced(obj), path_segment)
+
+
+def _validate_any(obj: Object) -> list[Cause]:
+    rule = _ANY_NAME.get(gvk_of(obj).group, dns_subdomain)
+    return validate_metadata(obj.get("metadata", {}), _is_namespaced(obj), rule)
+
+
+def validate_update(new: Object, old: Object) -> list[Cause]:
+    """What is wrong with replacing `old` by `new`. uid, timestamps and generation must have been carried over."""
+    gvk = gvk_of(new)
+    errors = validate_common_update(new["metadata"], old["metadata"], _is_namespaced(new))
+    update = _UPDATE.get((gvk.group, gvk.kind))
+    if update is not None:
+        return errors + update(new, old)
+    create = _CREATE.get((gvk.group, gvk.kind), _validate_any)
+    return errors + validate_metadata_update(new["metadata"], old["metadata"]) + create(new)
+
+
+def validate_status_update(new: Object, old: Object) -> list[Cause]:
+    """What is wrong with a write to `/status`."""
+    gvk = gvk_of(new)
+    errors = validate_common_update(new["metadata"], old["metadata"], _is_namespaced(new))
+    update = _STATUS_UPDATE.get((gvk.group, gvk.kind))
+    if update is not None:
+        return errors + update(new, old)
+    return errors + validate_metadata_update(new["metadata"], old["metadata"])

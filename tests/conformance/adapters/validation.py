@@ -1,0 +1,49 @@
+"""Adapter for vectors/validation.json: decoding, defaulting and validation of creates and updates."""
+
+from typing import Any
+
+from k8slab.api.decoding import DecodeError
+from k8slab.api.defaults import apply_defaults
+from k8slab.api.scheme import SCHEME, gvk_of
+from k8slab.api.validation import pod, validate_create, validate_update
+
+# The recording had no `--allow-privileged` flag.
+_ALLOW_PRIVILEGED = False
+
+
+def _prepare(manifest: dict[str, Any]) -> dict[str, Any]:
+    obj = apply_defaults(manifest)
+    info = SCHEME.resource_of(gvk_of(obj))
+    if info.namespaced:
+        obj["metadata"].setdefault("namespace", "ns")
+    else:
+        obj["metadata"].pop("namespace", None)
+    if obj["kind"] == "Secret" and "stringData" in obj:
+        obj.pop("stringData")
+    return obj
+
+
+def run(case_input: dict[str, Any]) -> Any:
+    try:
+        if case_input["op"] == "create":
+            obj = _prepare(case_input["manifest"])
+            is_pod = obj["kind"] == "Pod"
+            causes = (is_pod and pod.validate_pod_create(obj, allow_privileged=_ALLOW_PRIVILEGED)) or validate_create(
+                obj
+            )
+        else:
+            new, old = _prepare(case_input["new"]), _prepare(case_input["old"])
+            for version, one in (("1", new), ("1", old)):
+                one["metadata"].setdefault("resourceVersion", version)
+                one["metadata"].setdefault("uid", "uid")
+            causes = validate_update(new, old)
+    except DecodeError as e:
+        return {"decodeError": str(e), "valid": False}
+    if not causes:
+        return {"valid": True}
+    return {
+        "valid": False,
+        "reason": "Invalid",
+        "code": 422,
+        "causes": [{"type": c.reason, "field": c.field, "message": c.message} for c in causes],
+    }
