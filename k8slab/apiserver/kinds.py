@@ -83,6 +83,8 @@ DEEDS = {
     "watch": "watches",
 }
 
+_SUBRESOURCE_DEEDS = {"binding": "binds", "eviction": "evicts"}
+
 _CONTROLLERS = {
     "deployment": "the Deployment controller",
     "replicaset": "the ReplicaSet controller",
@@ -98,6 +100,7 @@ _CONTROLLERS = {
     "serviceaccount": "the ServiceAccount controller",
     "root-ca": "the root CA publisher",
     "ttl": "the node TTL controller",
+    "informers": "an informer of the controller manager",
 }
 
 
@@ -107,9 +110,7 @@ def speaker(lane: str) -> str:
     component, _, rest = lane.partition("/")
     if component == "kcm":
         name = rest.partition("/")[0]
-        return _CONTROLLERS.get(
-            name, f"the {name or 'controller'} controller" if name != "informers" else "an informer"
-        )
+        return _CONTROLLERS.get(name, f"the {name} controller" if name else "the controller manager")
     if component == "kubelet":
         return f"the kubelet on {rest.partition('/')[0]}" if rest else "a kubelet"
     if component == "scheduler":
@@ -117,10 +118,11 @@ def speaker(lane: str) -> str:
     return component or lane
 
 
-def deed(verb: str, subresource: str) -> str:
-    """What somebody does, as a verb in the present tense."""
-    if subresource == "binding":
-        return "binds"
-    if subresource == "eviction":
-        return "evicts"
-    return f"{DEEDS[verb]} {subresource} of" if subresource else DEEDS[verb]
+def deed(lane: str, verb: str, subresource: str) -> str:
+    """What somebody does, as a verb in the present tense that fits who does it."""
+    done = _SUBRESOURCE_DEEDS.get(subresource) or DEEDS[verb]
+    words = done.split(" ")
+    if lane == "you":
+        words[0] = words[0].removesuffix("es") if words[0].endswith("ches") else words[0].removesuffix("s")
+    done = " ".join(words)
+    return done if not subresource or subresource in _SUBRESOURCE_DEEDS else f"{done} {subresource} of"

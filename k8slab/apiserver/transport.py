@@ -127,7 +127,7 @@ class InProcessTransport:
     def connection(self) -> Connection:
         """How this client's watches are delivered."""
         return Connection(
-            lane=self.lane,
+            lane=self.lane if self.lane == "you" or self.lane.endswith("/informers") else f"{self.lane}/informers",
             client=self.client,
             delay=lambda: self._latency.watch(self._rng),
             blocked=lambda: self._is_cut(self.server.name, self.client),
@@ -170,10 +170,12 @@ class InProcessTransport:
         kind = _kind_of(request)
         if kind in self._loop.trace.without:
             return
-        self._emit(
+        lane = self._lane_now()
+        self._loop.trace.emit(
             kind,
-            who=speaker(self.lane),
-            does=deed(request.verb, request.subresource),
+            lane,
+            who=speaker(lane),
+            does=deed(lane, request.verb, request.subresource),
             verb=request.verb,
             resource=request.resource.group_resource,
             what=self.server.kind_name(request.resource),
@@ -194,7 +196,19 @@ class InProcessTransport:
         )
 
     def _emit(self, kind: str, **data: Any) -> None:
-        self._loop.trace.emit(kind, self.lane, **data)
+        self._loop.trace.emit(kind, self._lane_now(), **data)
+
+    def _lane_now(self) -> str:
+        """The lane of who is calling: of several controllers on one connection, the one whose event came last."""
+        trace = self._loop.trace
+        if trace.current is not None:
+            try:
+                actor = trace[trace.current].actor
+            except KeyError:
+                return self.lane  # that event is not kept any more
+            if actor.startswith(self.lane + "/"):
+                return actor
+        return self.lane
 
     def _key(self, request: Request) -> str:
         return request_key(request)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object
-from k8slab.apiserver.registry.context import Context, Draft
+from k8slab.api.validation.metadata import path_segment, validate_common_update, validate_metadata
+from k8slab.apiserver.registry.context import Context
 from k8slab.apiserver.registry.strategy import Strategy
-from k8slab.apiserver.registry.validation import validate_object_meta
 
 __all__ = ["CustomResourceStrategy"]
 
@@ -26,10 +26,7 @@ class CustomResourceStrategy(Strategy):
         return {k: v for k, v in obj.items() if k not in ignored} != {k: v for k, v in old.items() if k not in ignored}
 
     def validate(self, ctx: Context, obj: Object) -> list[Cause]:
-        return validate_object_meta(obj["metadata"], ctx.info.namespaced)
+        return validate_metadata(obj["metadata"], ctx.info.namespaced, path_segment)
 
     def validate_update(self, ctx: Context, obj: Object, old: Frozen) -> list[Cause]:
-        return []
-
-    def prepare_for_create(self, ctx: Context, obj: Draft) -> None:
-        super().prepare_for_create(ctx, obj)
+        return validate_common_update(obj["metadata"], old["metadata"], ctx.info.namespaced)

@@ -16,7 +16,6 @@ from k8slab.api.times import parse_time, rfc3339
 from k8slab.apiserver.registry.context import Context, Draft, new_uid
 from k8slab.apiserver.registry.delete_options import DeleteOptions
 from k8slab.apiserver.registry.strategy import ORPHAN, UNSUPPORTED, Strategy
-from k8slab.apiserver.registry.validation import validate_object_meta, validate_object_meta_update
 
 __all__ = [
     "Deletion",
@@ -71,7 +70,7 @@ def before_create(ctx: Context, strategy: Strategy, obj: Draft) -> None:
         metadata["name"] = generate_name(metadata["generateName"], ctx.env.names)
     ensure_namespace(ctx, obj)
     strategy.prepare_for_create(ctx, obj)
-    causes = strategy.validate(ctx, obj) or validate_object_meta(metadata, ctx.info.namespaced)
+    causes = strategy.validate(ctx, obj)
     if causes:
         raise _invalid(ctx, obj, causes)
 
@@ -91,10 +90,7 @@ def before_update(ctx: Context, strategy: Strategy, obj: Draft, old: Frozen) -> 
     if before.get("deletionGracePeriodSeconds") is not None and metadata.get("deletionGracePeriodSeconds") is None:
         metadata["deletionGracePeriodSeconds"] = before["deletionGracePeriodSeconds"]
     metadata.pop("managedFields", None)
-    causes: list[Cause] = []
-    if metadata != before:
-        causes = validate_object_meta_update(metadata, before, ctx.info.namespaced)
-    causes = causes + strategy.validate_update(ctx, obj, old)
+    causes = strategy.validate_update(ctx, obj, old)
     if causes:
         raise _invalid(ctx, obj, causes)
 

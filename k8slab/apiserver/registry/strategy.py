@@ -16,9 +16,9 @@ from k8slab.api.decoding import decode
 from k8slab.api.errors import Cause
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK
+from k8slab.api.validation import validate_create, validate_status_update, validate_update
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.delete_options import DeleteOptions
-from k8slab.apiserver.registry.validation import validate_create, validate_update
 
 __all__ = ["BACKGROUND", "ORPHAN", "UNSUPPORTED", "StatusStrategy", "Strategy", "empty_status", "keep", "spec_changed"]
 
@@ -124,7 +124,7 @@ class StatusStrategy(Strategy):
             keep(obj["metadata"], old["metadata"], field)
 
     def validate_update(self, ctx: Context, obj: Object, old: Frozen) -> list[Cause]:
-        return validate_update(obj, old, subresource="status")
+        return validate_status_update(obj, old)
 
     def should_delete_during_update(self, obj: Object, old: Frozen) -> bool:
         return self.main.should_delete_during_update(obj, old)
