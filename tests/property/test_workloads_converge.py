@@ -57,3 +57,21 @@ def test_lost_answers_and_closed_watches_only_delay(seed: int) -> None:
     world.run(600_000)
     check_end(world, "web:3", REPLICAS)
     world.close()
+
+
+@pytest.mark.parametrize("seed", range(examples(20, 200)))
+def test_a_manager_that_crashes_anywhere_creates_nothing_twice(seed: int) -> None:
+    """Killed between any two of its steps, and started again with a consistent list."""
+    rng = random.Random(seed)
+    world = World(seed=seed, latency_ms=1, order=Shuffle(rng))
+    world.transport.put(DEPLOYMENTS, deployment(replicas=REPLICAS))
+    for _ in range(3):
+        world.loop.run(max_actions=rng.randrange(1, 120))
+        world.component.kill()
+        world.start_manager()
+    world.run(5000)
+    check_end(world, "web:1", REPLICAS)
+    created = [change for change in world.transport.changes if change.gvr == PODS and change.old is None]
+    assert len(created) == REPLICAS
+    assert len(world.transport.of(REPLICASETS)) == 1
+    world.close()

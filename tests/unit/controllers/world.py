@@ -73,18 +73,24 @@ class World:
     ) -> None:
         self.loop = Loop(seed, order=order)
         self.transport = FakeTransport(self.loop, latency_ms=latency_ms, graceful_pods=graceful_pods)
-        self.component = Component(self.loop, "kcm")
-        client = Client(self.transport)
-        informers = SharedInformerFactory(self.loop, self.component, client)
-        gates = FeatureGates(release, features or {})
-        self.ctx = ControllerContext(self.loop, self.component, client, informers, gates, options or {})
-        self.controllers: dict[str, Any] = {name: REGISTRY[name](self.ctx) for name in controllers}
-        informers.start()
-        for controller in self.controllers.values():
-            controller.start()
+        self.features = FeatureGates(release, features or {})
+        self.options = options or {}
+        self.names = controllers
+        self.start_manager()
         self.start_ms = start_ms
         self._seen: set[str] = set()
         self.loop.spawn("world/kubelet", self._kubelet())
+
+    def start_manager(self) -> None:
+        """Start a controller manager (after a crash: another one)."""
+        self.component = Component(self.loop, "kcm")
+        client = Client(self.transport)
+        informers = SharedInformerFactory(self.loop, self.component, client)
+        ctx = ControllerContext(self.loop, self.component, client, informers, self.features, self.options)
+        self.controllers: dict[str, Any] = {name: REGISTRY[name](ctx) for name in self.names}
+        informers.start()
+        for controller in self.controllers.values():
+            controller.start()
 
     def run(self, ms: int = 2000) -> None:
         self.loop.run(for_ms=ms)
