@@ -271,7 +271,7 @@ class Scheduler:
             resource="pods",
             key=info.key,
             reason=reason,
-            message=status.message[:64],
+            message=status.message.split(". ")[0][:64],
             queue=str(where),
         )
         self._recorders[framework.profile_name].event(pod, "Warning", "FailedScheduling", "Scheduling", status.message)

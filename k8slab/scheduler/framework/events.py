@@ -107,7 +107,8 @@ class ClusterEvent(NamedTuple):
             or self.resource is EventResource.WILD_CARD
             or (self.resource is EventResource.POD and incoming.resource in _PODS)
         )
-        return same and bool(self.action & incoming.action)
+        # All of `incoming`: a general Update only concerns plugins that registered for every kind of update.
+        return same and self.action & incoming.action == incoming.action
 
 
 ASSIGNED_POD_ADD = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD)
