@@ -126,7 +126,7 @@ def dedup(objects: list[Object]) -> list[Object]:
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(seed=st.integers(0, 10_000), steps=st.lists(operations, max_size=25))
+@given(seed=st.integers(0, 10_000), steps=st.lists(operations, min_size=8, max_size=30))
 def test_after_quiescence_nothing_is_left_whose_owners_are_all_gone(
     seed: int, steps: list[tuple[str, Any, Any]]
 ) -> None:

@@ -6,7 +6,8 @@
 
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/util/node/controller_utils.go
 Simplified: all nodes that need a write are written at once (upstream: eight at a time); the 100 ms round sleeps while
-nothing is queued; DaemonSets are not looked at (upstream waits for their cache and does not use it); no metrics.
+nothing is queued; a failed NoSchedule taint is tried again at once (upstream: when the node changes next); DaemonSets
+are not looked at (upstream waits for their cache and does not use it); no metrics.
 """
 
 from __future__ import annotations

@@ -38,6 +38,11 @@ class HouseTransport(FakeTransport):
         kind = SCHEME.kind_of(request.resource)
         return self._write(request, old, strategic_merge_patch(thaw(old), patch, kind), cause)
 
+    def _write(self, request: Request, old: Object, new: dict[str, Any], cause: int | None) -> Object:
+        if request.resource == NAMESPACES and request.subresource == "status":  # its finalizers are in its spec
+            return self._commit(NAMESPACES, old, {**thaw(old), "status": new["status"]}, cause)
+        return super()._write(request, old, new, cause)
+
     def _update(self, request: Request, cause: int | None) -> Object:
         if request.subresource != "finalize":
             return super()._update(request, cause)

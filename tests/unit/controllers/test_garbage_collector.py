@@ -187,3 +187,30 @@ def test_a_restarted_collector_finds_what_was_left(house: House) -> None:
     house.start()
     house.run(2000)
     assert house.keys(REPLICASETS) + house.keys(PODS) == []
+
+
+def test_a_waiting_owner_goes_when_its_last_blocking_dependent_leaves_it(house: House) -> None:
+    owner = house.server.put(CONFIGMAPS, named("owner"))
+    held = owned(named("held"), owner)
+    held["metadata"]["finalizers"] = ["example.io/hold"]
+    house.server.put(SECRETS, held)
+    house.run(1000)
+    house.server.start_deletion(CONFIGMAPS, "default/owner", "foregroundDeletion")
+    house.run(1000)
+    assert house.keys(CONFIGMAPS) == ["default/owner"], "its dependent is held by a finalizer"
+    secret = thaw(house.server.get(SECRETS, "default/held"))
+    secret["metadata"]["ownerReferences"] = []
+    house.server.put(SECRETS, secret)
+    house.run(1000)
+    assert house.keys(CONFIGMAPS) == []
+
+
+def test_a_dependent_that_does_not_block_does_not_hold_its_owner(house: House) -> None:
+    owner = house.server.put(CONFIGMAPS, named("owner"))
+    held = owned(named("held"), owner, block=False)
+    held["metadata"]["finalizers"] = ["example.io/hold"]
+    house.server.put(SECRETS, held)
+    house.run(1000)
+    house.server.start_deletion(CONFIGMAPS, "default/owner", "foregroundDeletion")
+    house.run(1000)
+    assert house.keys(CONFIGMAPS) == []
