@@ -35,11 +35,12 @@ from k8slab.api.manifests import Manifest, load_manifests
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.apply import ApplyResult, apply_manifests
-from k8slab.cluster.control_plane import ControlPlane
+from k8slab.cluster.control_plane import ControllerFactory, ControlPlane
 from k8slab.cluster.explain import Explanation, Why, explain, why
 from k8slab.cluster.node import Machine, default_node
 from k8slab.cluster.readiness import not_ready
 from k8slab.cluster.references import Reference, parse_reference
+from k8slab.controllers import REGISTRY
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.sim import (
     Component,
@@ -70,7 +71,8 @@ class Cluster:
     `nodes`: how many, or a list of `NodeConfig`. `latency`: "lan", "none", "slow-watch" or a `LatencyProfile`.
     `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
     `gates` overrides single ones. `options`: controller settings by upstream's flag names. `trace` False records
-    nothing. The constructor returns when all nodes are Ready.
+    nothing. `controllers` replaces controllers by upstream's name, or (None) leaves them out: a wrong variant, your
+    own. The constructor returns when all nodes are Ready.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Cluster:
         trace: bool = True,
         choices: Mapping[int, int] | None = None,
         holds: Sequence[Hold] = (),
+        controllers: Mapping[str, ControllerFactory | None] | None = None,
     ) -> None:
         configs = _node_configs(nodes)
         profile = latency_profile(latency)
@@ -109,7 +112,9 @@ class Cluster:
             tuple(holds),
         )
         self._inputs: list[Input] = []
-        self._own_order = None if isinstance(order, str) else order
+        self._not_recorded = [
+            name for name, given in (("order", not isinstance(order, str)), ("controllers", controllers)) if given
+        ]
         self.features = FeatureGates(release, overrides=dict(gates or {}))
         self.loop = Loop(
             seed,
@@ -124,6 +129,7 @@ class Cluster:
             network=self.network,
             options=options or {},
             apiservers=apiservers,
+            controllers=_controllers(controllers or {}),
         )
         self.mirror = self.control_plane.mirror
         self.you = Component(self.loop, "you")
@@ -411,9 +417,9 @@ class Cluster:
     # -- recording ---------------------------------------------------------------------------------
 
     def recording(self) -> Recording:
-        """This run so far: what `replay` needs. An order object of your own cannot be recorded: ValueError."""
-        if self._own_order is not None:
-            raise ValueError("order: a run with an Order object of your own cannot be recorded; pass its name")
+        """This run so far: what `replay` needs. ValueError when it was built with code of your own."""
+        if self._not_recorded:
+            raise ValueError(f"{self._not_recorded[0]}: a run with objects of your own cannot be recorded")
         r = self._recording
         return Recording(r.config, r.seed, tuple(self._inputs), r.order, r.choices, r.holds)
 
@@ -553,6 +559,15 @@ class Cluster:
 
 
 _HIDDEN = ("leases.coordination.k8s.io",)
+
+
+def _controllers(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:
+    """The controllers to run: upstream's, some replaced, some (None) left out."""
+    for name in changed:
+        if name not in REGISTRY:
+            raise ValueError(f"controllers: {name!r}: expected one of {', '.join(REGISTRY)}")
+    chosen = {name: changed.get(name, factory) for name, factory in REGISTRY.items()}
+    return {name: factory for name, factory in chosen.items() if factory is not None}
 
 
 def _node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:

@@ -8,8 +8,8 @@ Simplified: one etcd member, one controller manager and one scheduler, without l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.transport import Transport
@@ -18,12 +18,14 @@ from k8slab.client import Client, SharedInformerFactory
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
-from k8slab.controllers import REGISTRY, ControllerContext
+from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Store
 from k8slab.scheduler import Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
-__all__ = ["ControlPlane"]
+__all__ = ["ControlPlane", "ControllerFactory"]
+
+ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
 
 class ControlPlane:
@@ -38,11 +40,8 @@ class ControlPlane:
         network: Network,
         options: Mapping[str, Any],
         apiservers: int = 1,
-        controllers: tuple[str, ...] = tuple(REGISTRY),
+        controllers: Mapping[str, ControllerFactory] = REGISTRY,
     ) -> None:
-        unknown = [name for name in controllers if name not in REGISTRY]
-        if unknown:
-            raise ValueError(f"controllers: {unknown[0]!r}: expected names among {', '.join(REGISTRY)}")
         self.loop = loop
         self.features = features
         self.options = options
@@ -73,7 +72,7 @@ class ControlPlane:
         client = self.client("kcm", "system:kube-controller-manager")
         informers = SharedInformerFactory(self.loop, component, client, fifo=_fifo(self.features))
         context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
-        controllers = {name: REGISTRY[name](context) for name in self._controllers}
+        controllers = {name: build(context) for name, build in self._controllers.items()}
         informers.start()
         for controller in controllers.values():
             controller.start()
