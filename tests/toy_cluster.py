@@ -17,7 +17,7 @@ import k8slab.client.kinds
 import k8slab.controllers.kinds
 import k8slab.kubelet.kinds  # noqa: F401
 from k8slab.api.objects import freeze, thaw
-from k8slab.sim import Trace
+from k8slab.sim import KINDS, Trace
 from k8slab.sim.clock import Clock
 
 __all__ = ["ToyCluster"]
@@ -63,10 +63,12 @@ class ToyCluster:
 
     # -- what happens ------------------------------------------------------------------------------
 
-    def emit(self, kind: str, actor: str, *, because: int | None, after: int = 0, **data: Any) -> int:
+    def emit(
+        self, kind: str, actor: str, *, because: int | None, after: int = 0, also: tuple[int, ...] = (), **data: Any
+    ) -> int:
         self.trace.clock.now_ms += after
         self.trace.current = because
-        seq = self.trace.emit(kind, actor, **data)
+        seq = self.trace.emit(kind, actor, also=also, **{**dict.fromkeys(KINDS[kind].fields, ""), **data})
         assert seq is not None
         return seq
 
@@ -92,7 +94,14 @@ class ToyCluster:
 
     def write(self, actor: str, who: str, verb: str, resource: str, key: str, because: int | None, **more: Any) -> int:
         words = {"create": "creates", "patch": "patches", "update": "updates", "bind": "binds"}
-        data = {"who": who, "does": words[verb], "verb": verb, "resource": resource, "key": key}
+        data = {
+            "who": who,
+            "does": words[verb],
+            "verb": verb,
+            "resource": resource,
+            "key": key,
+            "what": KINDS_OF[resource],
+        }
         kind = more.get("kind", "write")
         after, detail = more.get("after", 1), more.get("detail", "")
         return self.emit(kind, actor, because=because, after=after, subresource="", detail=detail, **data)
@@ -122,7 +131,7 @@ class ToyCluster:
 
             return do
 
-        d, trace = "default/web", self.trace
+        d, replicas = "default/web", len(self._pods)
         yield "you", run("apply", lambda: self.write("you", "you", "create", "deployments.apps", d, None))
         yield "apiserver", run("d", lambda: self.serve("create", "deployments.apps", d, deployment(), seqs["apply"]))
         yield "kcm/informers", run("dw", lambda: self.watched("kcm/informers", "deployments.apps", d, seqs["d"]))
@@ -140,21 +149,18 @@ class ToyCluster:
         yield "kcm/informers", run("rc", lambda: self.watched("kcm/informers", "replicasets.apps", RS, seqs["r"]))
         yield "kcm/replicaset", run("rq", lambda: self.queue("replicaset", RS, seqs["rc"]))
         yield "kcm/replicaset", run("rs", lambda: self.sync("replicaset", RS, seqs["rq"]))
-        yield "kcm/replicaset", run("create", lambda: self.emit("replicaset.create", "kcm/replicaset", because=seqs["rs"],
-            resource="replicasets.apps", key=RS, have=0, want=replicas, count=replicas))  # fmt: skip
+        yield "kcm/replicaset", run("create", lambda: self.emit("replicaset.create", "kcm/replicaset",
+            because=seqs["rs"], resource="replicasets.apps", key=RS, have=0, want=replicas, count=replicas)
+        )  # fmt: skip
         for number, key in enumerate(self._pods):
             yield from self._pod(number, key, seqs, run)
-        assert trace is self.trace
 
     def queue(self, name: str, key: str, because: int) -> int:
         return self.emit("queue.add", f"kcm/{name}", because=because, queue=name, key=key)
 
     def sync(self, name: str, key: str, because: int, also: tuple[int, ...] = ()) -> int:
-        self.trace.current = because
-        self.trace.clock.now_ms += 1
-        seq = self.trace.emit("sync", f"kcm/{name}", also=also, queue=name, key=key, attempt=0)
-        assert seq is not None
-        return seq
+        actor = f"kcm/{name}"
+        return self.emit("sync", actor, because=because, after=1, also=also, queue=name, key=key, attempt=1)
 
     def _pod(self, number: int, key: str, seqs: dict[str, int], run: Any) -> Iterator[tuple[str, Callable[[], None]]]:
         home = self._nodes[number % len(self._nodes)]

@@ -16,7 +16,9 @@
   }
 
   // The part of anywidget's model that a widget may use: what it sets stays in the page.
+  // `isStatic` tells a widget that nobody will answer its commands.
   class Model {
+    isStatic = true;
     #state;
     #listeners = new Map();
     #started;

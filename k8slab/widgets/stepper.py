@@ -115,7 +115,7 @@ class Stepper:
         note = self._advance(len(self._recorder.moments), actor, main=main)
         self.frames = self._encoded()
         if len(self.frames["steps"]) > before:
-            self._index = before
+            self._index = len(self.frames["steps"]) - 1
         if self._model is not None:
             self._model.trace = self._json()
         return note

@@ -18,7 +18,19 @@ from k8slab.api.errors import StatusError
 from k8slab.api.scheme import SCHEME
 from k8slab.sim import KINDS, TraceEvent
 
-__all__ = ["READS", "ROLES", "Lane", "add_lane", "focus_of", "is_noise", "lane_of", "lanes_of", "mark_of", "words"]
+__all__ = [
+    "LABELS",
+    "READS",
+    "ROLES",
+    "Lane",
+    "add_lane",
+    "focus_of",
+    "is_noise",
+    "lane_of",
+    "lanes_of",
+    "mark_of",
+    "words",
+]
 
 ROLES = ("you", "api", "etcd", "ctl", "sched", "node", "net", "auto")
 LABEL, SHORT, TEXT, MARK_LABEL = 15, 7, 120, 30
@@ -138,6 +150,13 @@ def _lane(lane: str) -> Lane:
     return Lane(lane, label if len(label) <= LABEL else _cut(name, LABEL), _cut(name, SHORT), rule.role)
 
 
+LABELS: dict[str, str] = {
+    "etcd.commit": "rev {revision}: {resource} {key}",
+    "serve": "{verb} {resource} {key}",
+}
+"""Labels that a log needs longer than the table's: a format by event kind."""
+
+
 # -- words -----------------------------------------------------------------------------------------
 
 
@@ -153,11 +172,19 @@ def words(event: TraceEvent) -> tuple[str, str]:
     if kind is None:
         return _cut(event.kind, MARK_LABEL), _cut(f"{event.actor}: {event.kind}.", TEXT)
     data = _readable(event.data)
-    label, text = kind.label(data), kind.text(data)
+    label, text = LABELS.get(event.kind, kind.label_format).format_map(data), kind.text(data)
     if len(label) > MARK_LABEL:
         label = _cut(_without_hash(label), MARK_LABEL)
-    text = text[:1].upper() + text[1:] + ("" if text.endswith((".", "…")) else ".")
+    text = _sentence(text)
     return label, text if len(text) <= TEXT else _cut(_without_hash(text), TEXT)
+
+
+def _sentence(text: str) -> str:
+    """A capital and a full stop; names (`etcd`, `node-1`) stay as they are written."""
+    first = text.partition(" ")[0]
+    if first.isalpha() and first != "etcd":
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "…")) else text + "."
 
 
 def _readable(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,6 +194,10 @@ def _readable(data: Mapping[str, Any]) -> dict[str, Any]:
     resource = shown.get("resource")
     if isinstance(resource, str) and resource:
         shown["resource"] = _noun(resource, one=bool(key))
+    if isinstance(shown.get("queue"), str):
+        shown["queue"] = _kind_of(shown["queue"]) or shown["queue"]
+    if shown.get("who") == "you" and isinstance(shown.get("does"), str):
+        shown["does"] = shown["does"].replace("patches", "patch").removesuffix("s")
     for name in ("key", "slice", "replica_set"):
         value = shown.get(name)
         if isinstance(value, str):
@@ -186,9 +217,7 @@ def _noun(resource: str, *, one: bool) -> str:
 def _kind_of(resource: str) -> str | None:
     try:
         return SCHEME.find(resource).gvk.kind
-    except StatusError:
-        return None
-    except LookupError:
+    except (LookupError, StatusError, ValueError):
         return None
 
 

@@ -46,6 +46,9 @@ const gapBand = (x, top, H, dt, low) => [
   s("rect", { x: x - 5, y: top, width: 22, height: H - top, class: "gap" }),
   s("text", { transform: `translate(${x + 10} ${low ? top + 5 : H - 6}) rotate(-90)`,
     "text-anchor": low ? "end" : "start", class: "mute halo" }, `${ms(dt)} ms pass`)];
+const laneHead = (role, label, y, height, x, width) => [
+  s("rect", { y: y - height / 2, width, height, class: "band" }), s("g", { transform: `translate(${x - 34} ${y})` }),
+  s("line", { x1: x, x2: width, y1: y, y2: y, class: "lane" }), chip(role, 2, y - 9), s("text", { x: 26, y: y + 4.5 }, label)];
 const badge = (n, what, role) => s("rect", { x: 20 - n * 10, y: -4, width: 8, height: 8, rx: 1.5, class: "badge",
   fill: what === "fill" ? ROLES[role][0] : "none" });
 

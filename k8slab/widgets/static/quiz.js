@@ -56,6 +56,7 @@ export default { render({ model, el }) {
         rows[k].classList.toggle("wrong", done && !q.options[k].correct && x.checked);
       });
       check.hidden = done;
+      if (hint) hint.hidden = done;
       retry.hidden = proof.hidden = !done;
       const ok = done && right(q, ticked), good = done && ticked.some((k) => q.options[k].correct);
       says.textContent = !done ? "" : ok ? "Right." : good ? "Partly: see which hold and why." : "Not so: see why.";

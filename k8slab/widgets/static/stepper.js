@@ -298,7 +298,8 @@ export default { render({ model, el }) {
     if (trace.cut && atEnd() && !walk) $.ph.textContent = `Log (${trace.cut} later steps are not shown)`;
     // whole rows only
     const r = rows[i], room = $.sc.clientHeight, need = r.offsetTop + r.offsetHeight - room + 4;
-    const want = walk ? Math.max(need, r.offsetTop - room / 2) : need;
+    const all = $.log.offsetHeight - 36 - room;
+    const want = walk ? Math.max(need, Math.min(r.offsetTop - room / 2, all)) : need;
     $.sc.scrollTop = rows.find((q) => !q.hidden && q.offsetTop >= want)?.offsetTop ?? 0;
   }
   let lastShown = null;
@@ -332,7 +333,7 @@ export default { render({ model, el }) {
       if (!p) break;
       if (p !== states[j].objects[shown]) want = lines(p, states[j].objects[shown], 0, []).find(hit)?.path;
     }
-    $.note.textContent = !a ? "new" : n ? `${n} changed` : "unchanged";
+    $.note.textContent = !a ? "new" : n ? `${n} changed` : "";
     let first;
     $.yaml.replaceChildren(...out.map((x) => {
       const d = h("div", { class: (a ? x.st : "") + (reads.includes(x.path) ? " rd" : "") },

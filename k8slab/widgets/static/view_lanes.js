@@ -9,10 +9,10 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     W = ctx.width;
     LBL = narrow ? 104 : 166;
     const LH = narrow ? 25 : 23, TOP = 22, room = W - LBL;
-    // rows: lanes with a step in the list of main or all; the ready ones of a live stepper
+    // rows: of the lanes with steps, with Pods or keys, or ready; the walk of why keeps the rows that were there
     const used = new Set([...order.map(lane), ...(trace.ready ?? []).map((r) => r[0]), ...Object.keys(ctx.state.badges ?? {})]);
-    rows = why ? rows ?? trace.lanes : trace.lanes.filter((l) => used.has(l.id));
-    for (const l of trace.lanes) if (used.has(l.id) && !rows.includes(l)) rows = trace.lanes;
+    const need = trace.lanes.filter((l) => used.has(l.id) || "you api etcd".includes(l.role));
+    if (!why || !need.every((l) => rows?.includes(l))) rows = why ? trace.lanes : need;
     const H = TOP + rows.length * LH + 3, row = (k) => rows.findIndex((l) => l.id === lane(k));
     step = why ? Math.max(13, Math.min(46, (room - (narrow ? 44 : 56)) / order.length)) : narrow ? 21 : 27;
     X = []; edges = []; bands = []; badges = [];
@@ -50,15 +50,13 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     over = s("g");
     scene = s("g", { class: "scene" }, times.map((q) => q[2]), g, over);
     const heads = rows.map((l) => {
-      const y = Y[l.id], band = s("rect", { y: y - LH / 2, width: W, height: LH, class: "band" });
-      const held = s("g", { transform: `translate(${LBL - 34} ${y})` });
+      const [band, held, ...rest] = laneHead(l.role, narrow ? l.short : l.label, Y[l.id], LH, LBL, W);
       bands.push([l.id, band]);
       badges.push([l, held]);
-      return [band, held, s("line", { x1: LBL, x2: W, y1: y, y2: y, class: "lane" }), chip(l.role, 2, y - 9),
-        s("text", { x: 26, y: y + 4.5 }, narrow ? l.short : l.label)];
+      return [band, held, rest];
     });
     host.replaceChildren(s("svg", { width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": "Lanes: one row per component, time from left to right. The text below says the same." },
+      "aria-label": "A row for each component, steps from left to right. The text below says the same." },
       s("defs", null, s("clipPath", { id: "cut" }, cut),
         s("clipPath", { id: "plot" }, s("rect", { x: LBL, width: room, height: H })), TIP()),
       heads, s("text", { x: 26, y: 15, class: "mute" }, narrow ? "t (ms)" : "virtual time, ms"),

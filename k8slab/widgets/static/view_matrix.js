@@ -8,9 +8,9 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
 .matrix td,.matrix th{padding:1px 8px;height:21px;border-bottom:1px solid var(--line);line-height:18px}
 .matrix td{text-align:center;position:relative}
 .matrix td.num{text-align:right}
-.matrix .no{background:repeating-linear-gradient(135deg,transparent 0 6px,var(--pane) 6px 12px);vertical-align:top;text-align:left;padding:1px 6px}
+.matrix .no{background:repeating-linear-gradient(135deg,transparent 0 6px,var(--pane) 6px 12px);vertical-align:top;text-align:left;padding:1px 4px}
 .matrix .no b{display:block;text-align:center;font-weight:400}
-.matrix .no span{display:block;font-size:12.5px;line-height:16px;overflow-wrap:anywhere}
+.matrix .no span{display:block;font-size:12px;line-height:16px;overflow-wrap:break-word}
 .matrix .todo,.matrix .cut th{color:var(--mute)}
 .matrix .hot{box-shadow:inset 0 0 0 2px var(--ink);background:var(--hot)}
 .matrix .no.hot{background:linear-gradient(var(--hot) 22px,transparent 22px)}
