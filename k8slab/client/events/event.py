@@ -34,7 +34,8 @@ MAX_QUEUED_EVENTS = 1000
 class EventRecorder:
     """Records events whose `source.component` is `source` (`deployment-controller`), and `source.host` is `host`.
 
-    `component` owns the writing task (`<component>/events/<source>`); `lane` is the actor of the trace events.
+    `component` owns the writing task (`<component>/events/<source>`). `lane` is the actor of the trace events; by
+    default it is the part of the component that recorded the event, as far as the trace knows it.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class EventRecorder:
         self.client = client
         self.component = component
         self.source = {"component": source, **({"host": host} if host else {})}
-        self.lane = lane if lane is not None else component.name
+        self.lane = lane
         self.correlator = EventCorrelator()
         self.queue: deque[tuple[dict[str, Any], int | None]] = deque()
         self._waiters = Waiters(loop)
@@ -71,7 +72,14 @@ class EventRecorder:
         before = trace.current
         resource, key = _resource(reference), _key(reference)
         if len(self.queue) >= MAX_QUEUED_EVENTS:
-            trace.emit("event.drop", self.lane, resource=resource, key=key, reason=reason, why="too many queued events")
+            trace.emit(
+                "event.drop",
+                self._actor(before),
+                resource=resource,
+                key=key,
+                reason=reason,
+                why="too many queued events",
+            )
             trace.current = before
             return
         seq = trace.emit(
@@ -83,6 +91,16 @@ class EventRecorder:
         if not self._started and self.component.alive:
             self._started = True
             self.component.spawn(f"events/{self.source['component']}", self._broadcast())
+
+    def _actor(self, current: int | None) -> str:
+        """The lane of whoever records: the actor of the event `current`, if that is part of the component."""
+        if self.lane is not None:
+            return self.lane
+        try:
+            actor = self.loop.trace[current].actor if current is not None else ""
+        except KeyError:  # the trace no longer keeps it
+            actor = ""
+        return actor if actor.startswith(f"{self.component.name}/") else self.component.name
 
     def _make(
         self, reference: dict[str, Any], annotations: Mapping[str, str] | None, type: str, reason: str, message: str
@@ -162,7 +180,7 @@ class EventRecorder:
         reference = event["involvedObject"]
         self.loop.trace.emit(
             "event.drop",
-            self.lane,
+            self._actor(self.loop.trace.current),
             resource=_resource(reference),
             key=_key(reference),
             reason=event.get("reason", ""),

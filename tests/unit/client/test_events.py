@@ -287,3 +287,16 @@ def test_events_of_nodes_and_pods_do_not_share_a_budget() -> None:
     correlator = EventCorrelator(burst=1)
     other = {**SOMETHING, "involvedObject": {"kind": "Node", "name": "n1"}}
     assert [correlator.correlate(event, 0).skip for event in (SOMETHING, other, SOMETHING)] == [False, False, True]
+
+
+def test_without_a_lane_of_its_own_a_recorder_acts_for_the_part_of_the_component_that_records() -> None:
+    world = World()
+    recorder = EventRecorder(world.loop, Client(world.server), world.kcm, "replicaset-controller")
+    trace = world.loop.trace
+    recorder.event(POD, "Normal", "A", "m")
+    trace.emit("queue.add", "kcm/replicaset", queue="replicaset", key="x")
+    recorder.event(POD, "Normal", "B", "m")
+    trace.current = None
+    trace.emit("queue.add", "scheduler", queue="scheduler", key="x")
+    recorder.event(POD, "Normal", "C", "m")
+    assert [event.actor for event in trace if event.kind == "event.record"] == ["kcm", "kcm/replicaset", "kcm"]
