@@ -83,7 +83,7 @@ class EventRecorder:
             trace.current = before
             return
         seq = trace.emit(
-            "event.record", self.lane, resource=resource, key=key, type=type, reason=reason, note=message[:80]
+            "event.record", self._actor(before), resource=resource, key=key, type=type, reason=reason, note=message[:80]
         )
         trace.current = before
         self.queue.append((event, seq if seq is not None else before))
