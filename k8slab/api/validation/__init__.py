@@ -20,7 +20,7 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
-from k8slab.api.validation import core, pod, pod_update, workloads
+from k8slab.api.validation import core, pod, pod_update, policy, service, workloads
 from k8slab.api.validation.metadata import (
     NameRule,
     dns_subdomain,
@@ -53,11 +53,20 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("", "Pod"): pod.validate_pod_create,
     ("", "ResourceQuota"): core.validate_resource_quota_create,
     ("", "Secret"): core.validate_secret_create,
+    ("", "Service"): service.validate_service_create,
     ("", "ServiceAccount"): core.validate_service_account_create,
     ("apps", "DaemonSet"): workloads.validate_daemon_set_create,
     ("apps", "Deployment"): workloads.validate_deployment_create,
     ("apps", "ReplicaSet"): workloads.validate_replica_set_create,
     ("apps", "StatefulSet"): workloads.validate_stateful_set_create,
+    ("coordination.k8s.io", "Lease"): policy.validate_lease_create,
+    ("discovery.k8s.io", "EndpointSlice"): service.validate_endpoint_slice_create,
+    ("policy", "PodDisruptionBudget"): policy.validate_disruption_budget_create,
+    ("rbac.authorization.k8s.io", "ClusterRole"): policy.validate_cluster_role_create,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_create,
+    ("rbac.authorization.k8s.io", "Role"): policy.validate_role_create,
+    ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_create,
+    ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_create,
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
@@ -66,10 +75,15 @@ _UPDATE: dict[tuple[str, str], Update] = {
     ("", "PersistentVolumeClaim"): core.validate_claim_update,
     ("", "Pod"): pod_update.validate_pod_update,
     ("", "Secret"): core.validate_secret_update,
+    ("", "Service"): service.validate_service_update,
     ("apps", "DaemonSet"): workloads.validate_daemon_set_update,
     ("apps", "Deployment"): workloads.validate_deployment_update,
     ("apps", "ReplicaSet"): workloads.validate_replica_set_update,
     ("apps", "StatefulSet"): workloads.validate_stateful_set_update,
+    ("discovery.k8s.io", "EndpointSlice"): service.validate_endpoint_slice_update,
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_update,
+    ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_update,
+    ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_update,
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {

@@ -251,6 +251,12 @@ _QUOTA_SCOPES = (
 )
 
 
+_ONLY_EXISTS = (
+    "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
+    "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
+
+
 def validate_resource_quota_create(quota: Object) -> list[Cause]:
     errors = validate_metadata(quota["metadata"], True, dns_subdomain)
     spec = quota["spec"]

@@ -1,4 +1,7 @@
-"""Adapter for vectors/validation.json: decoding, defaulting and validation of creates and updates."""
+"""Adapter for vectors/validation.json: decoding, defaulting and validation of creates and updates.
+
+The recording had no `--allow-privileged` flag.
+"""
 
 from typing import Any
 
@@ -6,9 +9,6 @@ from k8slab.api.decoding import DecodeError
 from k8slab.api.defaults import apply_defaults
 from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import pod, validate_create, validate_update
-
-# The recording had no `--allow-privileged` flag.
-_ALLOW_PRIVILEGED = False
 
 
 def _prepare(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -27,10 +27,8 @@ def run(case_input: dict[str, Any]) -> Any:
     try:
         if case_input["op"] == "create":
             obj = _prepare(case_input["manifest"])
-            is_pod = obj["kind"] == "Pod"
-            causes = (is_pod and pod.validate_pod_create(obj, allow_privileged=_ALLOW_PRIVILEGED)) or validate_create(
-                obj
-            )
+            causes = pod.validate_pod_create(obj, allow_privileged=False) if obj["kind"] == "Pod" else []
+            causes = causes or validate_create(obj)
         else:
             new, old = _prepare(case_input["new"]), _prepare(case_input["old"])
             for version, one in (("1", new), ("1", old)):
