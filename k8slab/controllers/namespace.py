@@ -4,7 +4,8 @@
 
 Upstream: pkg/controller/namespace/namespace_controller.go, deletion/namespaced_resources_deleter.go
 Simplified: resources come from the option `namespaced-resources` or the built-in table, not from discovery, so
-discovery and group-version parsing never fail; they are emptied in a fixed order; objects are listed whole.
+discovery and group-version parsing never fail; they are emptied in a fixed order; those without objects are only
+listed; objects are listed whole.
 """
 
 from __future__ import annotations
@@ -176,6 +177,8 @@ class NamespaceController:
         try:
             estimate = await self._estimate(gvr, namespace)
             try:
+                if not (await self.client.list(gvr, name))["items"]:
+                    return Remains()
                 await self.client.delete_collection(gvr, name, propagation_policy="Background")
                 items = (await self.client.list(gvr, name))["items"]
             except (NotFoundError, MethodNotSupportedError):
