@@ -89,16 +89,13 @@ class Reflector:
 
     async def run(self) -> None:
         """List and watch until cancelled, waiting longer after every failure."""
-        try:
-            while True:
-                try:
-                    self._why = await self.list_and_watch()
-                except (StatusError, TimeoutError, ConnectionError, StaleListError) as error:
-                    self._why = _text(error)
-                    self.loop.trace.emit("list.error", self.lane, resource=self._resource, why=self._why)
-                await sleep(self._backoff.step())
-        finally:
-            self.close()
+        while True:
+            try:
+                self._why = await self.list_and_watch()
+            except (StatusError, TimeoutError, ConnectionError, StaleListError) as error:
+                self._why = _text(error)
+                self.loop.trace.emit("list.error", self.lane, resource=self._resource, why=self._why)
+            await sleep(self._backoff.step())
 
     def close(self) -> None:
         """Close the stream that is open. Cancelling `run` does it too."""
@@ -111,9 +108,12 @@ class Reflector:
         if self._why:
             revision = int(self.last_sync_resource_version or "0")
             self.loop.trace.emit("relist", self.lane, resource=self._resource, revision=revision, why=self._why)
-        if not (self.options.watch_list and await self._watch_list()):
-            await self._list()
-        return await self._watch()
+        try:
+            if not (self.options.watch_list and await self._watch_list()):
+                await self._list()
+            return await self._watch()
+        finally:
+            self.close()
 
     @property
     def _resource(self) -> str:

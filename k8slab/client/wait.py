@@ -1,7 +1,7 @@
 """Backoff: how long to wait before the next try.
 
 Upstream: staging/src/k8s.io/apimachinery/pkg/util/wait/backoff.go (Backoff.Step, DelayWithReset)
-Simplified: durations are milliseconds, cut off where upstream cuts off nanoseconds.
+Simplified: durations are milliseconds, as exact as upstream's nanoseconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Backoff:
         if self.steps >= 1:
             self.steps -= 1
             if self.factor != 0:
-                self.duration_ms = duration * self.factor
+                nanoseconds = int(round(duration * 1e6) * self.factor)  # cut off, as a time.Duration is
+                self.duration_ms = nanoseconds / 1e6
                 if 0 < self.cap_ms < self.duration_ms:
                     self.duration_ms, self.steps = self.cap_ms, 0
         else:

@@ -197,7 +197,7 @@ def _apply(known: Indexer, delta: Delta) -> None:
 
 def waitbackoff(case: dict[str, Any]) -> Any:
     backoff = Backoff(case["durationMs"], case["factor"], 0, case["steps"], case["capMs"])
-    return {"stepMsAndStepsLeft": [[backoff.step(), backoff.steps] for _ in range(12)]}
+    return {"stepMsAndStepsLeft": [[int(backoff.step()), backoff.steps] for _ in range(12)]}
 
 
 def podbackoff(case: dict[str, Any]) -> Any:

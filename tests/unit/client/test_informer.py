@@ -313,6 +313,21 @@ def test_an_error_event_that_says_too_many_requests_pauses_and_watches_again() -
     assert (len(world.lists()), world.watches()) == (1, ["1", "1"])
 
 
+def test_a_connection_that_breaks_in_the_middle_of_a_watch_is_closed_and_a_list_follows() -> None:
+    world = World()
+    world.server.put(PODS, pod("a"))
+    world.informer.start()
+    world.run()
+    broken = world.server.streams[0]
+    broken.box.close(ConnectionResetError("the network went away"))
+    world.run(10)
+    assert broken.closed
+    world.server.put(PODS, pod("b"))
+    world.run(3_000)
+    assert world.converged()
+    assert world.server.streams != [broken]
+
+
 def test_a_bookmark_moves_the_revision_to_watch_from_and_the_cache_s_own() -> None:
     world = World()
     world.server.put(PODS, pod("a"))
