@@ -5,7 +5,7 @@ then the first one gets `series.count`. Series and single events are forgotten a
 
 Upstream: staging/src/k8s.io/client-go/tools/events/{event_broadcaster,event_recorder}.go
 Simplified: written as core/v1 Events with the newer fields, which is how the server stores both; a write that fails
-is not repeated; no half-hourly refresh of long series.
+is not repeated.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from k8slab.sim.loop import Loop, Waiters, pause, sleep
 __all__ = ["EventBroadcaster"]
 
 FINISH_MS = 6 * 60 * 1_000
+REFRESH_EVERY = 5
 NOTE_LENGTH_LIMIT = 1_024
 LANE = "scheduler"
 
@@ -118,15 +119,21 @@ class EventBroadcaster:
             self._loop.trace.emit("event.drop", LANE, resource="pods", key=key, reason=event["reason"], why=why)
 
     async def _finish(self) -> None:
+        """Every six minutes write and forget what has fallen silent; every thirty write the series that go on."""
+        ticks = 0
         while True:
             await sleep(FINISH_MS, periodic=True)
+            ticks += 1
             self._loop.trace.current = None
             limit = self._loop.clock.now_ms - FINISH_MS
             for key in [key for key, last_ms in self._last_ms.items() if last_ms < limit]:
                 del self._last_ms[key]
                 event = self._series.pop(key)
                 if "series" in event:
-                    await self._write(event, {"series": event["series"]})
+                    await self._write(event, {"series": dict(event["series"])})
+            if ticks % REFRESH_EVERY == 0:
+                for event in [event for event in self._series.values() if "series" in event]:
+                    await self._write(event, {"series": dict(event["series"])})
 
 
 def _key(event: Object) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
     ],
 )
 def test_malformed_profiles_are_refused(raw: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match=".+") as error:
+    with pytest.raises(ValueError, match=r".+") as error:
         Framework.from_profile(raw)
     assert text in str(error.value)
 
@@ -189,9 +189,7 @@ def test_nodes_that_pre_filter_left_out_are_counted_as_such() -> None:
 
 def test_plugins_that_leave_no_node_together_are_named() -> None:
     result = narrowed(["a"], ["b"]).schedule(pod(), Snapshot.of(NODES))
-    assert result.message == (
-        "0/3 nodes are available: node(s) didn't satisfy plugin(s) [One Two] simultaneously."
-    )
+    assert result.message == ("0/3 nodes are available: node(s) didn't satisfy plugin(s) [One Two] simultaneously.")
     assert list(result.diagnosis.unschedulable_plugins) == ["One", "Two"]
 
 
@@ -230,12 +228,12 @@ def waiting(loop: Loop, timeout_ms: int) -> Framework:
     ("act", "expected", "at_ms"),
     [
         pytest.param("allow", SUCCESS, 40, id="allowed, it goes on"),
-        pytest.param("reject", Status(Code.UNSCHEDULABLE, "too late", plugin="Ledger"), 40, id="rejected, it goes back"),
+        pytest.param(
+            "reject", Status(Code.UNSCHEDULABLE, "no", plugin="Ledger"), 40, id="rejected, it goes back"
+        ),
         pytest.param(
             "nothing",
-            Status(
-                Code.UNSCHEDULABLE, "rejected due to timeout after waiting 0.1s at plugin Ledger", plugin="Ledger"
-            ),
+            Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 0.1s at plugin Ledger", plugin="Ledger"),
             100,
             id="left alone, it times out",
         ),
@@ -256,7 +254,7 @@ def test_permit_makes_a_pod_wait(act: str, expected: Status, at_ms: int) -> None
         if act == "allow":
             held.allow("Ledger")
         elif act == "reject":
-            held.reject("Ledger", "too late")
+            held.reject("Ledger", "no")
 
     loop.spawn("wait", wait())
     loop.call_later(40, later)

@@ -145,7 +145,9 @@ def test_extended_resources_count_by_name_unless_they_are_ignored() -> None:
 )
 def test_scoring_strategies(strategy: dict[str, Any], expected: int) -> None:
     target = NodeInfo.of(node("n", cpu="4000m", memory="10000"))
-    assert scored("NodeResourcesFit", pod(cpu="3000m", memory="5000"), target, {"scoringStrategy": strategy}) == expected
+    assert (
+        scored("NodeResourcesFit", pod(cpu="3000m", memory="5000"), target, {"scoringStrategy": strategy}) == expected
+    )
 
 
 def test_a_node_over_its_capacity_scores_0_by_least_and_100_by_most_allocated() -> None:
@@ -171,7 +173,7 @@ def test_a_node_over_its_capacity_scores_0_by_least_and_100_by_most_allocated() 
     ],
 )
 def test_malformed_arguments_are_refused_by_name(args: dict[str, Any], text: str) -> None:
-    with pytest.raises(ValueError, match="scoringStrategy|resources") as error:
+    with pytest.raises(ValueError, match=r"scoringStrategy|resources") as error:
         plugin("NodeResourcesFit", args)
     assert text in str(error.value)
 
@@ -245,9 +247,7 @@ def test_a_cordoned_node_takes_only_pods_that_tolerate_the_cordon() -> None:
 
 def test_node_name_is_the_only_node_that_will_do() -> None:
     assert filtered("NodeName", pod(node_name="n"), EMPTY) is SUCCESS
-    assert filtered("NodeName", pod(node_name="m"), EMPTY).reasons == (
-        "node(s) didn't match the requested node name",
-    )
+    assert filtered("NodeName", pod(node_name="m"), EMPTY).reasons == ("node(s) didn't match the requested node name",)
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_added_affinity_is_asked_before_the_pods_own() -> None:
 
 def test_added_affinity_with_an_unknown_operator_is_refused() -> None:
     broken = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["a"]}]}
-    with pytest.raises(ValueError, match="addedAffinity.*Unsupported value"):
+    with pytest.raises(ValueError, match=r"addedAffinity.*Unsupported value"):
         plugin("NodeAffinity", {"addedAffinity": required(broken)["nodeAffinity"]})
 
 
@@ -325,7 +325,7 @@ def hints(name: str, rejected: Object, old: Object | None, new: Object | None) -
     ("name", "rejected", "old", "new", "helps"),
     [
         pytest.param("NodeResourcesFit", pod(cpu="2"), None, node("n", "1"), False, id="a new node that is too small"),
-        pytest.param("NodeResourcesFit", pod(cpu="2"), None, node("n", "2"), True, id="a new node that is large enough"),
+        pytest.param("NodeResourcesFit", pod(cpu="2"), None, node("n", "2"), True, id="a new node that suffices"),
         pytest.param(
             "NodeResourcesFit", pod(cpu="2"), node("n", "2"), node("n", "2"), False, id="a node that stays as it was"
         ),
@@ -335,7 +335,7 @@ def hints(name: str, rejected: Object, old: Object | None, new: Object | None) -
         pytest.param(
             "TaintToleration", pod(), node("n", taints=[NO_SCHEDULE]), node("n"), True, id="a taint that was removed"
         ),
-        pytest.param("TaintToleration", pod(), node("n"), node("n"), False, id="a node that had no taint before either"),
+        pytest.param("TaintToleration", pod(), node("n"), node("n"), False, id="a node that never had a taint"),
         pytest.param(
             "NodeUnschedulable", pod(), node("n", unschedulable=True), node("n"), True, id="a node that was uncordoned"
         ),

@@ -1,0 +1,128 @@
+"""Speed-ups change nothing: the memo, and the scorers that are written out for CPU and memory."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from k8slab.scheduler import CycleState, Framework, NodeInfo, Snapshot
+from k8slab.scheduler.plugins.balanced_allocation import BalancedAllocation
+from k8slab.scheduler.plugins.resource_allocation import (
+    ResourceSpec,
+    _weighted_mean,
+    general_scorer,
+    least_requested,
+    strategy_scorer,
+)
+from tests.counts import examples
+from tests.scheduling import Scripted, node, pod
+
+TAINTS = [
+    {"key": "k", "effect": "NoSchedule"},
+    {"key": "k", "effect": "PreferNoSchedule"},
+    {"key": "l", "value": "v", "effect": "PreferNoSchedule"},
+]
+CPUS = ["0", "100m", "1", "3"]
+
+
+def preferring(zone: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "preference": term}]}}
+
+
+nodes = st.lists(
+    st.builds(
+        lambda cpu, memory, taints, zone, cordoned: node(
+            "n", cpu, memory, pods="5", taints=taints, labels={"zone": zone}, unschedulable=cordoned
+        ),
+        st.sampled_from(["0", "1", "4"]),
+        st.sampled_from(["1Gi", "8Gi"]),
+        st.lists(st.sampled_from(TAINTS), max_size=2),
+        st.sampled_from("ab"),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=6,
+)
+kinds_of_pods = st.builds(
+    lambda cpu, tolerations, affinity, port: {
+        "cpu": cpu,
+        "tolerations": tolerations,
+        "affinity": affinity,
+        "host_port": port,
+    },
+    st.sampled_from([None, *CPUS]),
+    st.sampled_from([[], [{"key": "k", "operator": "Exists"}]]),
+    st.sampled_from([{}, preferring("a"), preferring("b")]),
+    st.sampled_from([0, 0, 80]),
+)
+
+
+class Far(Scripted):
+    """A plugin that is not node-local: its score depends on how many Pods there are in all."""
+
+    name = "Far"
+
+    def score(self, state: CycleState, pod: Any, node: NodeInfo) -> int:
+        return min(100, 7 * sum(len(info.pods) for info in self.handle.snapshot().nodes) + len(node.name))
+
+
+def play(raw: list[Any], pods: list[dict[str, Any]], percentage: int, far: bool, memo: bool) -> list[Any]:
+    """Schedule `pods` one after the other; what came out for each."""
+    snapshot = Snapshot.of([{**n, "metadata": {**n["metadata"], "name": f"n{i}"}} for i, n in enumerate(raw)])
+    profile: dict[str, Any] = {"percentageOfNodesToScore": percentage}
+    if far:
+        profile["plugins"] = {"multiPoint": {"enabled": [{"name": "Far"}]}}
+    framework = Framework.from_profile(profile, registry={"Far": Far}, rng=random.Random(5), memo=memo)
+    found = []
+    for index, options in enumerate(pods):
+        incoming = pod(f"p{index}", **options)
+        result = framework.schedule(incoming, snapshot)
+        found.append((result.node, result.score, result.message, dict(result.scores), result.evaluated))
+        if result.node:
+            snapshot.assume(incoming, result.node)
+    if framework.algorithm.memo is not None:
+        framework.algorithm.memo.check_invariants(snapshot.nodes)
+    snapshot.check_invariants()
+    return found
+
+
+@settings(max_examples=examples(120), deadline=None)
+@given(nodes, st.lists(kinds_of_pods, max_size=12), st.booleans())
+def test_placements_scores_and_messages_are_the_same_with_and_without_the_memo(
+    raw: list[Any], pods: list[dict[str, Any]], far: bool
+) -> None:
+    assert play(raw, pods, 0, far, memo=True) == play(raw, pods, 0, far, memo=False)
+
+
+def test_the_memo_changes_nothing_in_a_sampled_cluster_either() -> None:
+    raw = [node("n", "2", taints=TAINTS[:1] if index % 7 == 0 else ()) for index in range(230)]
+    pods = [{"cpu": "300m"} if index % 3 else {"cpu": "1"} for index in range(120)]
+    assert play(raw, pods, 50, False, memo=True) == play(raw, pods, 50, False, memo=False)
+
+
+amounts = st.integers(0, 3000)
+weights = st.integers(1, 100)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(amounts, amounts, amounts, amounts, amounts, amounts, weights, weights)
+def test_the_written_out_scorers_equal_the_general_ones(
+    cpu: int, memory: int, used_cpu: int, used_memory: int, want_cpu: int, want_memory: int, w0: int, w1: int
+) -> None:
+    there = [pod("there", f"{used_cpu}m", str(used_memory))]
+    target = NodeInfo.of(node("n", f"{cpu}m", str(memory)), there)
+    specs = (ResourceSpec("cpu", w0), ResourceSpec("memory", w1))
+    requests = (want_cpu, want_memory)
+    fast = strategy_scorer({}, specs)(target, requests)
+    assert fast == general_scorer(specs, _weighted_mean(specs, least_requested))(target, requests)
+
+    plugin = Framework.from_profile().plugins["NodeResourcesBalancedAllocation"]
+    assert isinstance(plugin, BalancedAllocation)
+    state = CycleState()
+    incoming = pod("new", f"{want_cpu}m", str(want_memory))
+    if plugin.pre_score(state, incoming, [target]).is_success:
+        assert plugin.score(state, incoming, target) == plugin.general_score(requests, target)
