@@ -1,7 +1,7 @@
 """Applying manifests, as `kubectl apply` does: create what is missing, patch what differs from last time.
 
-Everything is checked before anything is written: the manifests against their schema and upstream's validation, then
-(where its namespace exists already) each object against the server with a dry run. Only then are they sent.
+Everything is checked before anything is written: the manifests against their schema, then (several objects, and
+where the namespace exists already) each against the server with a dry run. Only then are they sent.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply (client-side apply), pkg/util/apply (last-applied annotation)
 Simplified: no --prune, no server-side apply; no retry of a conflicting patch (the server retries).
@@ -22,8 +22,18 @@ from k8slab.api.scheme import SCHEME, ResourceInfo, Scheme, gvk_of
 from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from k8slab.client import Client
 from k8slab.cluster.readiness import not_acted_on
+from k8slab.cluster.references import Reference
 
-__all__ = ["LAST_APPLIED", "MAX_REPLICAS", "Applied", "ApplyError", "ApplyResult", "apply_manifests", "check_limits"]
+__all__ = [
+    "LAST_APPLIED",
+    "MAX_REPLICAS",
+    "Applied",
+    "ApplyError",
+    "ApplyResult",
+    "apply_manifests",
+    "check_limits",
+    "references",
+]
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_REPLICAS = 20_000
@@ -136,10 +146,11 @@ async def apply_manifests(
     """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found."""
     targets, problems = _targets(scheme, manifests, namespace)
     fresh = {t.name for t in targets if t.info.gvk.kind == "Namespace"}
+    is_several = len(manifests) > 1  # one object cannot be half applied: no dry run first
     good = []
     for target in targets:
         try:
-            if target.namespace not in fresh:
+            if is_several and target.namespace not in fresh:
                 await _apply(client, target, dry_run=True)
             good.append(target)
         except (StatusError, TimeoutError) as error:
@@ -156,6 +167,12 @@ async def apply_manifests(
                 raise ApplyError(problems, applied) from error
     warnings = [f"{_where(m)}: {w}" for m in manifests for w in m.warnings]
     return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
+
+
+def references(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> list[Reference]:
+    """The objects that applying `manifests` is about."""
+    targets, _ = _targets(scheme, manifests, namespace)
+    return [Reference(target.info, target.namespace, target.name) for target in targets]
 
 
 def _text(error: Exception) -> str:

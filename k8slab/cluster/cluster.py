@@ -34,7 +34,7 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest, load_manifests
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
-from k8slab.cluster.apply import ApplyResult, apply_manifests
+from k8slab.cluster.apply import ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane
 from k8slab.cluster.explain import Explanation, Why, explain, why
 from k8slab.cluster.node import Machine, default_node
@@ -201,13 +201,17 @@ class Cluster:
         scheme = self.control_plane.server.scheme
         job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going)
         if not wait:
+            self._expect(references(scheme, manifests, namespace))
             self.you.spawn("apply", job)
             return ApplyResult(())
         result: ApplyResult = self._do(job)
-        for one in result.applied:
-            reference = Reference(one.info, one.namespace, one.name)
-            self._applied[(one.info.gvr.group_resource, reference.key)] = reference
+        self._expect(Reference(one.info, one.namespace, one.name) for one in result.applied)
         return result
+
+    def _expect(self, wanted: Iterable[Reference]) -> None:
+        """`all_ready` speaks of these from now on."""
+        for reference in wanted:
+            self._applied[(reference.info.gvr.group_resource, reference.key)] = reference
 
     def delete(
         self,
@@ -405,7 +409,7 @@ class Cluster:
         reasons = {}
         for (resource, key), reference in self._applied.items():
             found = self.mirror.get(resource, key)
-            reason = "it was deleted" if found is None else not_ready(found, self.mirror)
+            reason = "it does not exist" if found is None else not_ready(found, self.mirror)
             if reason:
                 reasons[str(reference)] = reason
         return reasons

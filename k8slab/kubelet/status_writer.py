@@ -86,7 +86,6 @@ def _conditions(
                 "type": kind,
                 "observedGeneration": generation,
                 "status": condition["status"],
-                "lastProbeTime": None,
                 "lastTransitionTime": since,
             }
         )
