@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import GVR, SERVICEACCOUNTS
-from k8slab.api.transport import Request
+from k8slab.api.transport import Request, StreamClosedError
 from k8slab.apiserver import APIServer
 from k8slab.etcd import Store
 from k8slab.sim import Loop
@@ -71,10 +72,11 @@ class Bench:
 
         async def read() -> None:
             stream = await self.you.watch(request)
-            while True:
-                event = await stream.next()
-                metadata = event.object.get("metadata") or {}
-                found.append((event.type, metadata.get("name"), int(metadata.get("resourceVersion") or 0)))
+            with contextlib.suppress(StreamClosedError):
+                while True:
+                    event = await stream.next()
+                    metadata = event.object.get("metadata") or {}
+                    found.append((event.type, metadata.get("name"), int(metadata.get("resourceVersion") or 0)))
 
         self.loop.spawn("you/watch", read())
         self.loop.run(for_ms=10)

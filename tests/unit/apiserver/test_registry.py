@@ -24,8 +24,7 @@ from k8slab.api.scheme import (
     REPLICASETS,
     SERVICES,
 )
-
-from .conftest import MERGE, Bench
+from tests.unit.apiserver.conftest import MERGE, Bench
 
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
 
@@ -56,7 +55,9 @@ def test_the_server_sets_uid_time_and_namespace(bench: Bench) -> None:
 
 
 def test_generated_names_have_five_random_characters(bench: Bench) -> None:
-    names = {bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})["metadata"]["name"] for _ in "ab"}
+    names = {
+        bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})["metadata"]["name"] for _ in "ab"
+    }
     assert len(names) == 2
     assert all(re.fullmatch("x-[bcdfghjklmnpqrstvwxz2456789]{5}", name) for name in names)
 
@@ -71,7 +72,9 @@ def test_a_generated_name_that_is_taken_is_drawn_again(bench: Bench) -> None:
 
 def test_a_name_that_is_being_deleted_is_said_to_be_so(bench: Bench) -> None:
     bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a", "finalizers": ["ex.io/a"]}})
-    assert refused(bench, 409, "create", CONFIGMAPS, body={"metadata": {"name": "a"}}) == 'configmaps "a" already exists'
+    assert (
+        refused(bench, 409, "create", CONFIGMAPS, body={"metadata": {"name": "a"}}) == 'configmaps "a" already exists'
+    )
     bench.call("delete", CONFIGMAPS, "a")
     message = refused(bench, 409, "create", CONFIGMAPS, body={"metadata": {"name": "a"}})
     assert message == 'object is being deleted: configmaps "a" already exists'
@@ -89,7 +92,9 @@ def test_a_dry_run_of_every_write_leaves_etcd_alone(bench: Bench) -> None:
 
 def test_a_status_in_a_create_is_dropped_but_a_node_keeps_its_own(bench: Bench) -> None:
     assert bench.call("create", DEPLOYMENTS, body={**workload("d"), "status": {"replicas": 9}})["status"] == {}
-    assert bench.call("create", REPLICASETS, body={**workload("r"), "status": {"replicas": 9}})["status"] == {"replicas": 0}
+    assert bench.call("create", REPLICASETS, body={**workload("r"), "status": {"replicas": 9}})["status"] == {
+        "replicas": 0
+    }
     node = {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}}
     assert bench.call("create", NODES, ns="", body=node)["status"]["capacity"] == {"cpu": "4"}
 
@@ -146,7 +151,9 @@ def test_a_put_without_a_version_overwrites_and_a_stale_one_conflicts(bench: Ben
     first = bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}, "data": {"k": "1"}})
     bench.call("update", CONFIGMAPS, "a", {"metadata": {"name": "a"}, "data": {"k": "2"}})
     stale = {"metadata": {"name": "a", "resourceVersion": first["metadata"]["resourceVersion"]}, "data": {"k": "3"}}
-    assert refused(bench, 409, "update", CONFIGMAPS, "a", stale).endswith("apply your changes to the latest version and try again")
+    assert refused(bench, 409, "update", CONFIGMAPS, "a", stale).endswith(
+        "apply your changes to the latest version and try again"
+    )
 
 
 def test_a_put_that_changes_nothing_makes_no_revision(bench: Bench) -> None:
@@ -200,7 +207,9 @@ def test_a_scale_is_read_and_written(bench: Bench) -> None:
     bench.call("create", DEPLOYMENTS, body=workload("d"))
     scale = bench.call("get", DEPLOYMENTS, "d", subresource="scale")
     assert scale["spec"] == {"replicas": 2} and scale["status"] == {"replicas": 0, "selector": "a=b"}
-    assert bench.call("update", DEPLOYMENTS, "d", {**scale, "spec": {"replicas": 5}}, subresource="scale")["spec"] == {"replicas": 5}
+    assert bench.call("update", DEPLOYMENTS, "d", {**scale, "spec": {"replicas": 5}}, subresource="scale")["spec"] == {
+        "replicas": 5
+    }
     assert refused(bench, 409, "update", DEPLOYMENTS, "d", scale, subresource="scale")
     assert bench.call("get", DEPLOYMENTS, "d")["metadata"]["generation"] == 2
     zero = bench.call("patch", DEPLOYMENTS, "d", {"spec": {"replicas": 0}}, subresource="scale", patch_type=MERGE)
@@ -222,7 +231,9 @@ def test_a_gated_pod_cannot_be_bound(bench: Bench) -> None:
     pod = bench.pod("p", schedulingGates=[{"name": "g"}])
     assert pod["status"]["conditions"][0]["reason"] == "SchedulingGated"
     body = {"metadata": {"name": "p"}, "target": {"name": "n"}}
-    assert refused(bench, 409, "create", PODS, "p", body, subresource="binding").endswith("non-empty .spec.schedulingGates")
+    assert refused(bench, 409, "create", PODS, "p", body, subresource="binding").endswith(
+        "non-empty .spec.schedulingGates"
+    )
 
 
 def test_the_legacy_bindings_resource_binds_too(bench: Bench) -> None:
@@ -307,7 +318,9 @@ def test_jobs_leave_their_pods_behind_by_default_and_events_never_orphan(bench: 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        pytest.param({"preconditions": {"uid": "other"}}, "The object might have been deleted and then recreated", id="uid"),
+        pytest.param(
+            {"preconditions": {"uid": "other"}}, "The object might have been deleted and then recreated", id="uid"
+        ),
         pytest.param({"preconditions": {"resourceVersion": "1"}}, "The object might have been modified", id="version"),
     ],
 )
@@ -371,7 +384,10 @@ def test_kinds_of_foreign_groups_are_stored_and_need_a_version_on_put(bench: Ben
     assert created["kind"] == "Widget" and created["metadata"]["generation"] == 1
     assert bench.etcd.range(b"/registry/ex.io/widgets/default/w").count == 1
     message = refused(bench, 422, "update", info.gvr, "w", {"metadata": {"name": "w"}, "spec": {}})
-    assert message == 'widgets.ex.io "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+    assert (
+        message
+        == 'widgets.ex.io "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update'
+    )
     patched = bench.call("patch", info.gvr, "w", {"spec": {"size": 2}}, patch_type=MERGE)
     assert patched["metadata"]["generation"] == 2
     assert bench.watch(info.gvr)[0][:2] == ("ADDED", "w")
