@@ -4,8 +4,8 @@
 
 Upstream: pkg/controller/namespace/namespace_controller.go, deletion/namespaced_resources_deleter.go
 Simplified: resources come from the option `namespaced-resources` or the built-in table, not from discovery, so
-discovery and group-version parsing never fail; they are emptied in a fixed order; those without objects are only
-listed; objects are listed whole.
+discovery and group-version parsing never fail. All are looked at together first, and those without objects are left
+at that; the others are emptied in a fixed order. Objects are listed whole.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from k8slab.client import WorkQueue, run_workers
 from k8slab.client.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, Limiter, MaxOfRateLimiter
 from k8slab.controllers.context import ControllerContext
 from k8slab.controllers.namespace_conditions import NamespaceConditions, updated_conditions
+from k8slab.controllers.parallel import call_all
 
 __all__ = ["FINALIZER", "NamespaceController", "namespaced_resources"]
 
@@ -141,7 +142,9 @@ class NamespaceController:
         conditions = NamespaceConditions()
         errors: list[Exception] = []
         estimate = remaining = 0
-        for gvr in self.resources:
+        queue = [PODS]
+        while queue:
+            gvr = queue.pop(0)
             remains = await self._delete_resource(gvr, namespace)
             estimate = max(estimate, remains.estimate_seconds)
             remaining += remains.count
@@ -150,6 +153,8 @@ class NamespaceController:
                 conditions.errors.append(str(remains.error))
             if gvr == PODS and remains.count and self.is_ordered:
                 break  # the rest must wait; what remains is not told in the conditions
+            if gvr == PODS:
+                queue += await self._inhabited(name)
             if remains.count:
                 conditions.remaining[gvr] = remains.count
                 for finalizer, count in remains.finalizers.items():
@@ -159,6 +164,22 @@ class NamespaceController:
         if errors:
             raise ExceptionGroup(f"deletion of namespace {name} failed", errors)
         return estimate
+
+    async def _inhabited(self, name: str) -> list[GVR]:
+        """Resources other than Pods that have objects in the namespace, or whose list failed."""
+        empty: dict[GVR, None] = {}
+
+        async def look(gvr: GVR) -> None:
+            try:
+                items = (await self.client.list(gvr, name, limit=1))["items"]
+            except (NotFoundError, MethodNotSupportedError):
+                items = []  # not served, or not as a collection
+            if not items:
+                empty[gvr] = None
+
+        others = [gvr for gvr in self.resources if gvr != PODS]
+        await call_all(self.ctx.component, "namespace/look", look, others)
+        return [gvr for gvr in others if gvr not in empty]
 
     async def _write_conditions(self, namespace: Object, conditions: NamespaceConditions) -> None:
         status = namespace.get("status") or {}
@@ -174,11 +195,15 @@ class NamespaceController:
     async def _delete_resource(self, gvr: GVR, namespace: Object) -> Remains:
         """Delete all objects of one resource and look at what is left."""
         name = namespace["metadata"]["name"]
+        estimate = 0
         try:
-            estimate = await self._estimate(gvr, namespace)
             try:
-                if not (await self.client.list(gvr, name))["items"]:
-                    return Remains()
+                if gvr == PODS:
+                    pods = (await self.client.list(PODS, name))["items"]
+                    if not pods:
+                        return Remains()
+                    deleted_ms = parse_time(namespace["metadata"]["deletionTimestamp"])
+                    estimate = graceful_termination_seconds(pods, self.loop.clock.now_ms - deleted_ms)
                 await self.client.delete_collection(gvr, name, propagation_policy="Background")
                 items = (await self.client.list(gvr, name))["items"]
             except (NotFoundError, MethodNotSupportedError):
@@ -197,15 +222,12 @@ class NamespaceController:
             return Remains(FINALIZER_ESTIMATE_SECONDS, len(items), finalizers)
         return Remains(0, len(items), {}, UnexpectedItemsError(name, gvr))
 
-    async def _estimate(self, gvr: GVR, namespace: Object) -> int:
-        """Seconds that Pods may take to end: the longest grace period, 0 when that has passed."""
-        if gvr != PODS:
-            return 0
-        pods = (await self.client.list(PODS, namespace["metadata"]["name"]))["items"]
-        running = [pod for pod in pods if not is_pod_terminal(pod)]
-        seconds = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
-        elapsed_ms = self.loop.clock.now_ms - parse_time(namespace["metadata"]["deletionTimestamp"])
-        return seconds if elapsed_ms < 1000 * seconds else 0
+
+def graceful_termination_seconds(pods: Iterable[Object], elapsed_ms: int) -> int:
+    """How long these Pods may take to end: the longest grace period, 0 when that much time has passed."""
+    running = [pod for pod in pods if not is_pod_terminal(pod)]
+    seconds: int = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
+    return seconds if elapsed_ms < 1000 * seconds else 0
 
 
 def namespaced_resources() -> list[GVR]:
