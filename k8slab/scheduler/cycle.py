@@ -258,10 +258,10 @@ def _runner(filters: list[FilterPlugin], state: CycleState, pod: Object) -> Call
     calls = [plugin.filter for plugin in filters]
 
     def run(node: NodeInfo) -> Status:
-        for index, call in enumerate(calls):
+        for call in calls:
             status = call(state, pod, node)
             if status is not SUCCESS and not status.is_success:
-                return signed_filter_status(status, name_of(filters[index]))
+                return signed_filter_status(status, name_of(filters[calls.index(call)]))
         return SUCCESS
 
     return run

@@ -19,6 +19,7 @@ from k8slab.scheduler.snapshot import Snapshot
 __all__ = ["MAX_SIGNATURES", "Entry", "MemoScores", "NodeMemo", "add_up"]
 
 MAX_SIGNATURES = 16
+MAX_SEEN_ONCE = 256
 
 
 class Entry:
@@ -35,19 +36,31 @@ class Entry:
 
 
 class NodeMemo:
-    """Per Pod signature, entries by Node name. Bounded: the signature used longest ago goes first."""
+    """Per Pod signature, entries by Node name. Bounded: the signature used longest ago goes first.
+
+    A signature gets entries when it comes the second time: Pods that are all different would only pay for them.
+    """
 
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
         self._by_signature: dict[str, dict[str, Entry]] = {}
+        self._seen_once: dict[str, None] = {}
 
-    def entries(self, signature: str, snapshot: Snapshot) -> dict[str, Entry]:
-        """The entries for `signature`; all are dropped when another snapshot is used (generations differ)."""
+    def entries(self, signature: str, snapshot: Snapshot) -> dict[str, Entry] | None:
+        """The entries for `signature`, None the first time it comes.
+
+        All are dropped when another snapshot is used (its generations are other ones).
+        """
         if snapshot is not self._snapshot:
             self._snapshot = snapshot
             self._by_signature.clear()
         found = self._by_signature.pop(signature, None)
         if found is None:
+            if signature not in self._seen_once:
+                self._seen_once[signature] = None
+                if len(self._seen_once) > MAX_SEEN_ONCE:
+                    del self._seen_once[next(iter(self._seen_once))]
+                return None
             found = {}
             if len(self._by_signature) >= MAX_SIGNATURES:
                 del self._by_signature[next(iter(self._by_signature))]

@@ -25,6 +25,7 @@ from k8slab.scheduler.plugins.resource_allocation import (
 
 __all__ = ["BalancedAllocation", "balance", "improvement"]
 
+_HALF = MAX_NODE_SCORE // 2
 _STATE = "PreScoreNodeResourcesBalancedAllocation"
 
 
@@ -45,16 +46,20 @@ def balance(requested: Sequence[int], allocatable: Sequence[int]) -> int:
     return int((1 - deviation) * MAX_NODE_SCORE)
 
 
-def _balance_of_two(node: NodeInfo, cpu: int, memory: int) -> int:
-    """`balance` of CPU and memory with so much more of each: the default, which runs for every Node and Pod."""
+def _of_cpu_and_memory(node: NodeInfo, cpu: int, memory: int, *, by_improvement: bool) -> int:
+    """The score over CPU and memory, written out: it is the default, and runs for every Node and Pod."""
     has, used = node.allocatable, node.requested
-    of_cpu = (used.milli_cpu + cpu) / has.milli_cpu
-    of_memory = (used.memory + memory) / has.memory
-    if of_cpu > 1.0:
-        of_cpu = 1.0
-    if of_memory > 1.0:
-        of_memory = 1.0
-    return int((1 - abs((of_cpu - of_memory) / 2)) * MAX_NODE_SCORE)
+    cpu_before, memory_before = used.milli_cpu / has.milli_cpu, used.memory / has.memory
+    cpu_after, memory_after = (used.milli_cpu + cpu) / has.milli_cpu, (used.memory + memory) / has.memory
+    if cpu_after > 1.0:
+        cpu_after, cpu_before = 1.0, min(cpu_before, 1.0)
+    if memory_after > 1.0:
+        memory_after, memory_before = 1.0, min(memory_before, 1.0)
+    with_pod = int((1 - abs((cpu_after - memory_after) / 2)) * MAX_NODE_SCORE)
+    if not by_improvement:
+        return with_pod
+    without_pod = int((1 - abs((cpu_before - memory_before) / 2)) * MAX_NODE_SCORE)
+    return _HALF + (_HALF + with_pod - without_pod) // 2
 
 
 def _sum(values: Sequence[float]) -> float:
@@ -71,8 +76,7 @@ def improvement(with_pod: int, without_pod: int) -> int:
     >>> improvement(100, 100), improvement(100, 50), improvement(50, 100)
     (75, 100, 50)
     """
-    half = MAX_NODE_SCORE // 2
-    return half + (half + with_pod - without_pod) // 2
+    return _HALF + (_HALF + with_pod - without_pod) // 2
 
 
 class BalancedAllocation:
@@ -96,8 +100,7 @@ class BalancedAllocation:
     def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int:
         requests: Sequence[int] = state.read(_STATE)
         if self._cpu_and_memory and node.allocatable.milli_cpu and node.allocatable.memory:
-            with_pod = _balance_of_two(node, requests[0], requests[1])
-            return improvement(with_pod, _balance_of_two(node, 0, 0)) if self._by_improvement else with_pod
+            return _of_cpu_and_memory(node, requests[0], requests[1], by_improvement=self._by_improvement)
         return self.general_score(requests, node)
 
     def general_score(self, requests: Sequence[int], node: NodeInfo) -> int:

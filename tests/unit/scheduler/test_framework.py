@@ -228,9 +228,7 @@ def waiting(loop: Loop, timeout_ms: int) -> Framework:
     ("act", "expected", "at_ms"),
     [
         pytest.param("allow", SUCCESS, 40, id="allowed, it goes on"),
-        pytest.param(
-            "reject", Status(Code.UNSCHEDULABLE, "no", plugin="Ledger"), 40, id="rejected, it goes back"
-        ),
+        pytest.param("reject", Status(Code.UNSCHEDULABLE, "no", plugin="Ledger"), 40, id="rejected, it goes back"),
         pytest.param(
             "nothing",
             Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 0.1s at plugin Ledger", plugin="Ledger"),
