@@ -16,7 +16,8 @@ Simplified: one etcd member, one controller manager, one scheduler; no authoriza
 """
 
 from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
-from k8slab.cluster.cluster import Cluster, manifest_files
+from k8slab.cluster.cluster import Cluster
 from k8slab.cluster.explain import Explanation, Why
+from k8slab.cluster.sources import manifest_files
 
 __all__ = ["Applied", "ApplyError", "ApplyResult", "Cluster", "Explanation", "Why", "manifest_files"]

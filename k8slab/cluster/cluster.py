@@ -24,23 +24,22 @@ that a run can be replayed, forked and shared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.features import FeatureGates
-from k8slab.api.manifests import Manifest, load_manifests
+from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.apply import ApplyResult, apply_manifests, references
-from k8slab.cluster.control_plane import ControllerFactory, ControlPlane
+from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, why
-from k8slab.cluster.node import Machine, default_node
+from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import not_ready
 from k8slab.cluster.references import Reference, parse_reference
-from k8slab.controllers import REGISTRY
+from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.sim import (
     Component,
@@ -60,7 +59,7 @@ from k8slab.sim.clock import Clock
 if TYPE_CHECKING:
     from k8slab.table import Table
 
-__all__ = ["Cluster", "manifest_files"]
+__all__ = ["Cluster"]
 
 _BOOT_MS = 120_000
 
@@ -92,7 +91,7 @@ class Cluster:
         holds: Sequence[Hold] = (),
         controllers: Mapping[str, ControllerFactory | None] | None = None,
     ) -> None:
-        configs = _node_configs(nodes)
+        configs = node_configs(nodes)
         profile = latency_profile(latency)
         self.timings = timings or Timings()
         self._recording = Recording(
@@ -129,7 +128,7 @@ class Cluster:
             network=self.network,
             options=options or {},
             apiservers=apiservers,
-            controllers=_controllers(controllers or {}),
+            controllers=controllers_with(controllers or {}),
         )
         self.mirror = self.control_plane.mirror
         self.you = Component(self.loop, "you")
@@ -188,7 +187,7 @@ class Cluster:
         All or nothing unless `keep_going`: ManifestError or ApplyError say what is wrong, and nothing was written.
         `wait` False only sends the first request: step or run to see the rest.
         """
-        return self.apply_loaded(self._load(source), namespace=namespace, keep_going=keep_going, wait=wait)
+        return self.apply_loaded(load(source), namespace=namespace, keep_going=keep_going, wait=wait)
 
     def apply_loaded(
         self, manifests: Sequence[Manifest], *, namespace: str = "default", keep_going: bool = False, wait: bool = True
@@ -344,7 +343,7 @@ class Cluster:
         self, resource: str, *, namespace: str = "default", all_namespaces: bool = False, wide: bool = False
     ) -> Table:
         """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
-        from k8slab.api.tables import table as api_table  # only where tables are made: import k8slab stays quick
+        from k8slab.cluster.tables import kubectl_table  # only where tables are made: import k8slab stays quick
 
         kind, _, name = resource.partition("/")
         info = self.control_plane.server.scheme.find(kind)
@@ -354,9 +353,8 @@ class Cluster:
             objects = [o for o in objects if o["metadata"]["name"] == name]
             if not objects:
                 raise KeyError(f"{info.gvr.group_resource} {name!r} does not exist in namespace {home!r}")
-        return _as_table(
-            api_table(info.gvk, objects, self.now_ms), wide=wide, with_namespace=not home and info.namespaced
-        )
+        with_namespace = info.namespaced and not home
+        return kubectl_table(info, objects, self.now_ms, wide=wide, with_namespace=with_namespace)
 
     def object(self, reference: str, *, namespace: str = "default") -> dict[str, Any]:
         """One object as the store has it, yours to change. KeyError when there is none."""
@@ -373,21 +371,9 @@ class Cluster:
 
     def events(self, *, namespace: str = "") -> Table:
         """The Events recorded so far, oldest first."""
-        from k8slab.table import Table
+        from k8slab.cluster.tables import events_table
 
-        rows = []
-        found = [e for _, e in self.mirror.items("events") if not namespace or e["metadata"]["namespace"] == namespace]
-        for event in sorted(found, key=lambda e: int(e["metadata"]["resourceVersion"])):
-            about = event.get("involvedObject") or event.get("regarding") or {}
-            rows.append(
-                (
-                    event.get("type", ""),
-                    event.get("reason", ""),
-                    f"{about.get('kind', '').lower()}/{about.get('name', '')}",
-                    event.get("message") or event.get("note") or "",
-                )
-            )
-        return Table(rows, ("TYPE", "REASON", "OBJECT", "MESSAGE"))
+        return events_table(self.mirror.list("events", namespace))
 
     def explain(self, reference: str, *, namespace: str = "default") -> Explanation:
         """What state an object is in, and why. KeyError when it does not exist."""
@@ -494,16 +480,6 @@ class Cluster:
         for server in self.control_plane.servers:
             server.register_unstructured(gvk_of(obj))
 
-    def _load(self, source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
-        if isinstance(source, Mapping):
-            return _manifests_of([source])
-        if isinstance(source, Path) or (isinstance(source, str) and "\n" not in source and Path(source).exists()):
-            files = manifest_files(Path(source))
-            return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
-        if isinstance(source, str):
-            return load_manifests(source)
-        return _manifests_of(source)
-
     def _reference(self, text: str, namespace: str) -> Reference:
         return parse_reference(text, namespace, self.control_plane.server.scheme)
 
@@ -563,49 +539,3 @@ class Cluster:
 
 
 _HIDDEN = ("leases.coordination.k8s.io",)
-
-
-def _controllers(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:
-    """The controllers to run: upstream's, some replaced, some (None) left out."""
-    for name in changed:
-        if name not in REGISTRY:
-            raise ValueError(f"controllers: {name!r}: expected one of {', '.join(REGISTRY)}")
-    chosen = {name: changed.get(name, factory) for name, factory in REGISTRY.items()}
-    return {name: factory for name, factory in chosen.items() if factory is not None}
-
-
-def _node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:
-    if isinstance(nodes, bool) or (isinstance(nodes, int) and not 0 <= nodes <= 5_000):
-        raise ValueError(f"nodes {nodes!r}: expected a number from 0 to 5000, or a list of NodeConfig")
-    configs = [default_node(n) for n in range(1, nodes + 1)] if isinstance(nodes, int) else list(nodes)
-    names = [config.name for config in configs]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"nodes: name {name!r} is there twice")
-    return configs
-
-
-def _manifests_of(objects: Iterable[Object]) -> list[Manifest]:
-    return [m for n, obj in enumerate(objects, 1) for m in load_manifests(json.dumps(obj), source=f"object {n}")]
-
-
-def manifest_files(path: Path) -> list[Path]:
-    """The file itself, or the `*.yaml`, `*.yml` and `*.json` of a folder, sorted. FileNotFoundError names the path."""
-    if not path.is_dir():
-        return [path]
-    return sorted(p for p in path.iterdir() if p.suffix in (".yaml", ".yml", ".json") and p.is_file())
-
-
-def _as_table(wire: Mapping[str, Any], *, wide: bool, with_namespace: bool) -> Table:
-    """A server-side Table as kubectl prints it."""
-    from k8slab.table import Table
-
-    columns = [(i, c) for i, c in enumerate(wire["columnDefinitions"]) if wide or not c.get("priority")]
-    heads = [c["name"].upper() for _, c in columns]
-    rows = []
-    for row in wire["rows"]:
-        cells = [row["cells"][i] for i, _ in columns]
-        if with_namespace:
-            cells.insert(0, row["object"]["metadata"].get("namespace", ""))
-        rows.append(tuple(cells))
-    return Table(rows, tuple(["NAMESPACE", *heads] if with_namespace else heads))

@@ -23,7 +23,7 @@ from k8slab.etcd import Store
 from k8slab.scheduler import Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
-__all__ = ["ControlPlane", "ControllerFactory"]
+__all__ = ["ControlPlane", "ControllerFactory", "controllers_with"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
@@ -92,3 +92,12 @@ def _fifo(features: FeatureGates) -> str:
     if features.enabled("AtomicFIFO"):
         return "real"
     return "in-order" if features.enabled("InOrderInformers") else "delta"
+
+
+def controllers_with(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:
+    """The controllers to run: upstream's, some replaced, some (None) left out."""
+    for name in changed:
+        if name not in REGISTRY:
+            raise ValueError(f"controllers: {name!r}: expected one of {', '.join(REGISTRY)}")
+    chosen = {name: changed.get(name, factory) for name, factory in REGISTRY.items()}
+    return {name: factory for name, factory in chosen.items() if factory is not None}

@@ -5,13 +5,13 @@ Upstream: none (hardware).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from k8slab.cluster.process import Process
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.sim import Component, Loop
 
-__all__ = ["Machine", "default_node"]
+__all__ = ["Machine", "default_node", "node_configs"]
 
 
 def default_node(number: int) -> NodeConfig:
@@ -20,6 +20,17 @@ def default_node(number: int) -> NodeConfig:
     return NodeConfig(
         f"node-{number}", internal_ip=f"10.0.{high}.{low + 1}", pod_cidr=f"10.{244 + number // 256}.{number % 256}.0/24"
     )
+
+
+def node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:
+    if isinstance(nodes, bool) or (isinstance(nodes, int) and not 0 <= nodes <= 5_000):
+        raise ValueError(f"nodes {nodes!r}: expected a number from 0 to 5000, or a list of NodeConfig")
+    configs = [default_node(n) for n in range(1, nodes + 1)] if isinstance(nodes, int) else list(nodes)
+    names = [config.name for config in configs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"nodes: name {name!r} is there twice")
+    return configs
 
 
 class Machine:

@@ -1,0 +1,44 @@
+"""Where manifests come from: text, files, folders, objects.
+
+Upstream: staging/src/k8s.io/cli-runtime/pkg/resource/builder.go (FilenameParam)
+Simplified: no URLs, no kustomize, folders are not walked recursively.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from k8slab.api.manifests import Manifest, load_manifests
+from k8slab.api.objects import Object
+
+__all__ = ["load", "manifest_files"]
+
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def manifest_files(path: Path) -> list[Path]:
+    """The file itself, or the manifests of a folder, sorted by name."""
+    if not path.is_dir():
+        return [path]
+    return sorted(p for p in path.iterdir() if p.suffix in _ENDINGS and p.is_file())
+
+
+def load(source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
+    """The objects of a text, of a path (one line that names something that exists), of one object or several.
+
+    Raises ManifestError, or OSError for a file that cannot be read.
+    """
+    if isinstance(source, Mapping):
+        return _from_objects([source])
+    if isinstance(source, str) and ("\n" in source or not Path(source).exists()):
+        return load_manifests(source)
+    if isinstance(source, str | Path):
+        files = manifest_files(Path(source))
+        return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
+    return _from_objects(source)
+
+
+def _from_objects(objects: Iterable[Object]) -> list[Manifest]:
+    return [m for n, obj in enumerate(objects, 1) for m in load_manifests(json.dumps(obj), source=f"object {n}")]
