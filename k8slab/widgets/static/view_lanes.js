@@ -1,9 +1,9 @@
 // Lanes: a row for each component, steps from left to right, an arrow from each cause.
 register("lanes", { label: "Lanes", mount(host, ctx) {
-  let key, X, Y, rows, scene, cut, edges, over, bands, badges, times, W, LBL, span, step;
+  let key, pos, X, Y, rows, scene, cut, edges, over, bands, badges, times, W, LBL, span, step;
   const lane = (k) => ctx.steps[k].actor;
   const arc = (c, j) => curve(X[c], Y[lane(ctx.order[c])], X[j], Y[lane(ctx.order[j])]);
-  const posOf = (seq) => ctx.order.findIndex((q) => ctx.steps[q].seq === seq);
+  const posOf = (seq) => pos.get(seq) ?? -1;
   function build() {
     const { trace, steps, order, why } = ctx, narrow = ctx.width < 560;
     W = ctx.width;
@@ -30,7 +30,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     });
     span = x + 12;
     Y = Object.fromEntries(rows.map((l, j) => [l.id, TOP + j * LH + LH / 2]));
-    const pos = new Map(order.map((k, j) => [steps[k].seq, j]));
+    pos = new Map(order.map((k, j) => [steps[k].seq, j]));
     cut = s("rect", { x: -50, y: 0, height: H });
     const g = s("g", { "clip-path": "url(#cut)" }, gaps.map(([gx, dt, low]) => gapBand(gx, TOP, H, dt, low)));
     order.forEach((k, j) => {
@@ -66,8 +66,8 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     const now = [ctx.order, ctx.width, (ctx.trace.ready ?? []).join()].join();
     if (now !== key) { key = now; build(); }
     const { i, order, steps, why } = ctx, k = order[i], st = steps[k], x = X[i], y = Y[st.actor], room = W - LBL;
-    const free = span <= room && !ctx.live;
-    const shift = LBL + (free ? 0 : Math.min(0, Math.max(room * .6 - x, why ? room - span : -1e9)));
+    const all = span <= room && !ctx.live;
+    const shift = LBL + (all ? 0 : Math.min(0, Math.max(room * .6 - x, why ? room - span : -1e9)));
     scene.style.transform = `translate(${shift}px,0)`;
     cut.setAttribute("width", (why ? span : x + 12) + 50);
     const anc = ctx.ancestors(k);

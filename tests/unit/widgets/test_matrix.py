@@ -1,0 +1,57 @@
+"""One scheduling cycle as steps."""
+
+from __future__ import annotations
+
+from k8slab.scheduler import Explanation, NodeVerdict
+from k8slab.scheduler.framework import SUCCESS, Code, Status
+from k8slab.widgets import SchedulingCycle, Stepper, expand
+
+
+def explanation() -> Explanation:
+    no = Status(Code.UNSCHEDULABLE, "Insufficient cpu", plugin="NodeResourcesFit")
+    tainted = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "node(s) had untolerated taint(s)", plugin="TaintToleration")
+    rows = [
+        NodeVerdict("node-1", {"TaintToleration": tainted, "NodeResourcesFit": no}),
+        NodeVerdict("node-2", {"TaintToleration": SUCCESS, "NodeResourcesFit": SUCCESS}, {"Fit": 9}, {"Fit": 60}),
+        NodeVerdict("node-3", {"TaintToleration": SUCCESS, "NodeResourcesFit": no}),
+        NodeVerdict("node-4", {"TaintToleration": SUCCESS, "NodeResourcesFit": SUCCESS}, {"Fit": 9}, {"Fit": 80}),
+    ]
+    return Explanation("default/web-1", rows, [], [], [], [], {"Other": 1, "Fit": 2})
+
+
+def test_a_node_is_asked_until_the_first_plugin_says_no() -> None:
+    matrix = expand(Stepper(explanation()).frames)[-1]["matrix"]
+    assert matrix["cell"]["node-1"] == {"f:TaintToleration": {"ok": False, "why": "node(s) had untolerated taint(s)"}}
+    assert matrix["cell"]["node-3"]["f:TaintToleration"] == {"ok": True}
+    assert matrix["cell"]["node-3"]["f:NodeResourcesFit"] == {"ok": False, "why": "Insufficient cpu"}
+
+
+def test_scores_are_shown_of_feasible_nodes_with_their_weight() -> None:
+    matrix = expand(Stepper(explanation()).frames)[-1]["matrix"]
+    assert matrix["scores"] == [{"name": "Fit", "weight": 2}]
+    assert matrix["cell"]["node-4"]["s:Fit"] == {"v": 40, "x": 80}
+    assert matrix["total"] == {"node-2": 60, "node-4": 80}
+    assert matrix["winner"] == "node-4"
+
+
+def test_the_steps_tell_the_cycle() -> None:
+    stepper = Stepper(explanation())
+    assert [step["label"] for step in stepper.frames["steps"] if step.get("level") == 1] == [
+        "take web-1",
+        "TaintToleration rejects node-1",
+        "node-2 is feasible",
+        "NodeResourcesFit rejects nod…",
+        "node-4 is feasible",
+        "Fit done",
+        "node-4 wins",
+    ]
+    assert stepper.frames["views"] == ["matrix"]
+    assert stepper.frames["title"] == "Which node for web-1?"
+
+
+def test_no_node_fits() -> None:
+    none = explanation()
+    none.nodes = none.nodes[:1]
+    stepper = Stepper(SchedulingCycle(none.view()))
+    assert stepper.frames["steps"][-1]["text"] == "None of 1 nodes fits: default/web-1 stays pending."
+    assert "winner" not in expand(stepper.frames)[-1]["matrix"]
