@@ -23,18 +23,6 @@ __all__ = [
     "since",
     "text_or",
 ]
-    "AGE",
-    "NAME",
-    "NONE",
-    "Column",
-    "age",
-    "container_cells",
-    "first_few",
-    "join_labels",
-    "selector_text",
-    "since",
-    "text_or",
-]
 
 NONE = "<none>"
 Object = Mapping[str, Any]
