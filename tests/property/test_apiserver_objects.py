@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import CONFIGMAPS
@@ -16,7 +16,7 @@ from k8slab.etcd import Store
 from k8slab.sim import Loop, Shuffle
 from tests.counts import examples
 
-NAMES = st.sampled_from("abc")
+NAMES = st.sampled_from("ab")
 VALUES = st.sampled_from(["1", "2", "3"])
 
 
@@ -35,6 +35,8 @@ class Objects(RuleBasedStateMachine):
         self.loop.run(for_ms=10)
         self.loop.spawn("watcher", self.follow())
         self.loop.run(for_ms=10)
+        for name in "ab":
+            self.create(name, "1", name == "a")
 
     async def follow(self) -> None:
         stream = await self.you.watch(Request("watch", CONFIGMAPS, params={"resourceVersion": "0"}))
@@ -72,6 +74,9 @@ class Objects(RuleBasedStateMachine):
         self.model[name] = (value, metadata["resourceVersion"], bool(metadata.get("finalizers")), deleting)
 
     @rule(name=NAMES, value=VALUES, held=st.booleans())
+    def begin_again(self, name: str, value: str, held: bool) -> None:
+        self.create(name, value, held)
+
     def create(self, name: str, value: str, held: bool) -> None:
         metadata = {"name": name, **({"finalizers": ["ex.io/hold"]} if held else {})}
         code, obj = self.ask("create", "", {"metadata": metadata, "data": {"v": value}})
@@ -97,6 +102,7 @@ class Objects(RuleBasedStateMachine):
             assert (obj["metadata"]["resourceVersion"] == known[1]) == (value == known[0])
             self.remember(name, obj)
 
+    @precondition(lambda self: self.model)
     @rule(name=NAMES, value=VALUES)
     def patch(self, name: str, value: str) -> None:
         code, obj = self.ask("patch", name, {"data": {"v": value}}, patch_type=MERGE_PATCH)
@@ -104,6 +110,7 @@ class Objects(RuleBasedStateMachine):
         if obj is not None:
             self.remember(name, obj)
 
+    @precondition(lambda self: any(known[2] for known in self.model.values()))
     @rule(name=NAMES)
     def release(self, name: str) -> None:
         code, _ = self.ask("patch", name, {"metadata": {"finalizers": None}}, patch_type=MERGE_PATCH)
@@ -114,6 +121,7 @@ class Objects(RuleBasedStateMachine):
         elif known is not None:
             self.remember(name, self.ask("get", name)[1])
 
+    @precondition(lambda self: self.model)
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
         code, obj = self.ask("delete", name)
@@ -144,5 +152,5 @@ class Objects(RuleBasedStateMachine):
             self.loop.close()
 
 
-Objects.TestCase.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
+Objects.TestCase.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 TestObjects = Objects.TestCase
