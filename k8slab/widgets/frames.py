@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from k8slab.sim import KINDS, Trace, TraceEvent
 from k8slab.widgets.display import Display
-from k8slab.widgets.story import READS, focus_of, folded, is_noise, lane_of, lanes_of, mark_of, words
+from k8slab.widgets.story import OUTCOMES, READS, focus_of, folded, is_noise, lane_of, lanes_of, mark_of, words
 
 __all__ = ["Chosen", "Moment", "Recorder", "Steppable", "choose", "delta", "encode", "expand"]
 
@@ -227,6 +227,9 @@ def _main(kept: Sequence[Moment], events: Mapping[int, TraceEvent], most: int) -
         longest = max(by_kind.values(), key=len)
         del longest[len(longest) // 2]
     chosen = {seq for seqs in by_kind.values() for seq in seqs}
+    ends = {kind: m.event.seq for m in kept for kind in OUTCOMES if m.event.kind == kind}
+    if chosen and len(chosen) + len(ends) <= most:
+        chosen |= set(ends.values())
     for wanted in (True, False):
         more = {seq for seq, created in _commits(kept, events, chosen) if created is wanted}
         if chosen and len(chosen) + len(more) <= most:

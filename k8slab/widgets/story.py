@@ -20,6 +20,7 @@ from k8slab.sim import KINDS, TraceEvent
 
 __all__ = [
     "LABELS",
+    "OUTCOMES",
     "READS",
     "ROLES",
     "Lane",
@@ -198,7 +199,7 @@ def _readable(data: Mapping[str, Any]) -> dict[str, Any]:
         shown["queue"] = _kind_of(shown["queue"]) or shown["queue"]
     if shown.get("who") == "you" and isinstance(shown.get("does"), str):
         shown["does"] = shown["does"].replace("patches", "patch").removesuffix("s")
-    for name in ("key", "slice", "replica_set"):
+    for name in ("key", "pod", "slice", "replica_set"):
         value = shown.get(name)
         if isinstance(value, str):
             shown[name] = value.removeprefix("default/")
@@ -234,6 +235,9 @@ def _cut(text: str, length: int) -> str:
 
 
 # -- objects ---------------------------------------------------------------------------------------
+
+OUTCOMES = ("deployment.status",)
+"""Details whose last occurrence is the end of the story: event kinds."""
 
 READS: dict[str, tuple[str, ...]] = {
     "deployment.create": ("spec.replicas",),
