@@ -39,13 +39,15 @@ class History(Protocol):
 class Watcher:
     """One watch. Read `pending` from the left; `on_ready` is called when it becomes non-empty and must not write.
 
-    `min_revision` is the next revision the watcher is owed. The confirmation is pending as soon as it exists.
+    `min_revision` is the first revision the watcher is owed (once synced: unless it got it already). The confirmation
+    is pending as soon as the watcher exists.
     """
 
     def __init__(self, hub: WatchHub, watch_id: int, key: bytes, range_end: bytes) -> None:
         self.watch_id = watch_id
         self.key = key
         self.range_end = range_end
+        self.upper = None if range_end == FROM_KEY else range_end or key + b"\x00"
         self.min_revision = 0
         self.prev_kv = False
         self.filters: frozenset[EventType] = frozenset()
@@ -60,9 +62,7 @@ class Watcher:
         return self.watch_id in self._hub.synced
 
     def matches(self, key: bytes) -> bool:
-        if not self.range_end:
-            return key == self.key
-        return key >= self.key and (self.range_end == FROM_KEY or key < self.range_end)
+        return self.key <= key and (self.upper is None or key < self.upper)
 
     def cancel(self) -> None:
         """End the watch; a last response says so. Cancelling twice does nothing."""
@@ -113,10 +113,17 @@ class WatchHub:
 
     def notify(self, revision: int, changes: Sequence[KeyValue]) -> None:
         """Offer a committed transaction to the synced watchers."""
-        for watcher in list(self.synced.values()):
-            if watcher.min_revision <= revision:
-                watcher.min_revision = revision + 1
-                self._send(watcher, revision, changes)
+        found: dict[int, list[KeyValue]] = {}
+        for kv in changes:
+            key = kv.key
+            for watcher in self.synced.values():
+                upper = watcher.upper  # as `matches`, without the call: this is the hottest line of a store
+                if watcher.key <= key and (upper is None or key < upper) and watcher.min_revision <= revision:
+                    found.setdefault(watcher.watch_id, []).append(kv)
+        for watch_id, kvs in found.items():
+            watcher_found = self.synced.get(watch_id)
+            if watcher_found is not None:
+                self._send(watcher_found, revision, kvs)
 
     def sync(self) -> None:
         """Feed the unsynced watchers from the history, or cancel those whose past has been compacted."""
@@ -125,7 +132,7 @@ class WatchHub:
             if watcher.min_revision < compacted:
                 self.cancel(watcher, WatchResponse(0, compact_revision=compacted, canceled=True))
                 continue
-            past = list(self.history.since(watcher.min_revision))
+            past = [kv for kv in self.history.since(watcher.min_revision) if watcher.matches(kv.key)]
             del self.unsynced[watcher.watch_id]
             self.synced[watcher.watch_id] = watcher
             watcher.min_revision = current + 1
@@ -154,8 +161,8 @@ class WatchHub:
         """AssertionError naming what is broken."""
         both = [watch_id for watch_id in self.synced if watch_id in self.unsynced]
         assert not both, f"watchers {both} are synced and unsynced"
-        for watcher in self.synced.values():
-            assert watcher.min_revision > self.history.revision, f"synced watcher {watcher.watch_id} is behind"
+        for watcher in self.unsynced.values():
+            assert watcher.min_revision <= self.history.revision, f"watcher {watcher.watch_id} is unsynced without need"
         for watcher in (*self.synced.values(), *self.unsynced.values()):
             assert not watcher.canceled, f"cancelled watcher {watcher.watch_id} is still registered"
 
@@ -166,8 +173,6 @@ class WatchHub:
 
     def _events(self, watcher: Watcher, changes: Iterable[KeyValue]) -> Iterator[Event]:
         for kv in changes:
-            if not watcher.matches(kv.key):
-                continue
             kind = EventType.PUT if kv.version else EventType.DELETE
             if kind in watcher.filters:
                 continue
