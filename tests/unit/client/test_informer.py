@@ -161,6 +161,18 @@ def test_a_watch_that_the_server_closes_is_opened_again_from_the_last_revision_w
     assert world.converged()
 
 
+def test_a_watch_that_ends_within_a_second_but_brought_something_is_opened_again() -> None:
+    world = World()
+    world.server.put(PODS, pod("a"))
+    world.informer.start()
+    world.run(100)
+    world.server.put(PODS, pod("b"))
+    world.run(100)
+    world.server.drop_watches()
+    world.run(100)
+    assert (len(world.lists()), world.watches()) == (1, ["1", "2"])
+
+
 def test_a_watch_that_brings_nothing_within_a_second_is_followed_by_a_list_not_older_than_the_last() -> None:
     world = World()
     world.server.put(PODS, pod("a"))

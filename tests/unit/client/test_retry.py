@@ -35,6 +35,7 @@ def test_a_conflict_is_tried_five_times_about_ten_milliseconds_apart_and_then_ra
         try:
             await retry_on_conflict(loop, always)
         except ConflictError as error:
+            assert loop.clock.now_ms == times[-1], "there is no wait after the last try"
             return error.message
         return "no error"
 
