@@ -123,6 +123,10 @@ class Task:
         self.done = True
         self._coro.close()
 
+    def __del__(self) -> None:
+        if self.turn == 0 and not self.done:
+            self._coro.close()  # thrown away with its loop before its first step: no "never awaited" warning
+
     def __repr__(self) -> str:
         return f"<Task {self.name}{' done' if self.done else ''}>"
 
