@@ -12,14 +12,22 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.objects import thaw
-from k8slab.api.scheme import CONFIGMAPS, SERVICEACCOUNTS
-from k8slab.api.transport import Request
 from k8slab.apiserver import APIServer, Frames, Response
+from k8slab.client import Client, SharedInformerFactory
+from k8slab.controllers import REGISTRY, ControllerContext
 from k8slab.etcd import Store
-from k8slab.sim import Loop
+from k8slab.sim import Component, Loop
 
 Json = Any
+CONTROLLERS = (
+    "serviceaccount-controller",
+    "root-ca-certificate-publisher-controller",
+    "namespace-controller",
+    "garbage-collector-controller",
+)
+ROOT_CA = "-----BEGIN CERTIFICATE-----\n"
 BAD_TOKEN = "abc"
 """Stands for a continue token that never was one."""
 
@@ -40,8 +48,18 @@ class Scenario:
         self._unopened = list(doc.get("watch", []))
 
     def _start(self) -> APIServer:
+        """A server, and the controllers that ran beside the recorded one."""
         self.servers += 1
-        return APIServer(self.loop, self.etcd, name=f"apiserver/{self.servers}")
+        server = APIServer(self.loop, self.etcd, name=f"apiserver/{self.servers}")
+        self.component = Component(self.loop, "kcm")
+        client = Client(server.transport("kcm"))
+        informers = SharedInformerFactory(self.loop, self.component, client)
+        context = ControllerContext(self.loop, self.component, client, informers, FeatureGates(), {"root-ca": ROOT_CA})
+        controllers = [REGISTRY[name](context) for name in CONTROLLERS]
+        informers.start()
+        for controller in controllers:
+            controller.start()
+        return server
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -81,23 +99,18 @@ class Scenario:
             step = int(action["etcd_compact"].rsplit(" ", 1)[1])
             self.etcd.compact(int(self.answers[step]["body"]["metadata"]["resourceVersion"]))
         elif "stop" in action and "apiserver" in action["stop"]:
+            self.component.kill()
+            self.etcd.put(b"/registry/leases/kube-node-lease/n", b'{"metadata":{"name":"n"}}')  # a last heartbeat
             self.server.kill()
         elif action.get("start") == "apiserver":
             self.server = self._start()
             self.loop.run(for_ms=100)
 
     def _namespace(self, name: str, labels: Json) -> None:
-        """A namespace as the ServiceAccount and root-CA controllers leave it."""
+        """A namespace, and what the controllers put into it."""
         metadata = {"name": name, **({"labels": labels} if labels else {})}
         self._call("POST", "/api/v1/namespaces", {}, {}, json.dumps({"metadata": metadata}).encode())
-        you = self.server.transport("kcm")
-        certificate = {"metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": CA_TEXT}}}
-        for gvr, body in (
-            (SERVICEACCOUNTS, {"metadata": {"name": "default"}}),
-            (CONFIGMAPS, {**certificate, "data": {"ca.crt": "-----BEGIN CERTIFICATE-----\n"}}),
-        ):
-            self.loop.spawn("kcm", you.call(Request("create", gvr, namespace=name, body=body)))
-        self.loop.run(for_ms=10)
+        self.loop.run(for_ms=50)
 
     def _request(self, request: dict[str, Json]) -> Response:
         headers = {"Content-Type": request["content_type"]} if "content_type" in request else {}
@@ -214,10 +227,3 @@ def _put(target: Json, path: list[str], value: Json) -> None:
         target[int(last)] = value
     else:
         target[last] = value
-
-
-CA_TEXT = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters."
-)

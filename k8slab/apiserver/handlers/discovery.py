@@ -30,6 +30,9 @@ VERSION: dict[str, str] = {
     "platform": "linux/amd64",
 }
 
+_STORED_AS_BETA = ("CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
+"""Kinds that upstream still stores as v1beta1; here they are stored as v1, and only the hash says otherwise."""
+
 _ADDRESS = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}]
 
 
@@ -38,6 +41,8 @@ def discovery(path: str, scheme: Scheme) -> dict[str, Any] | None:
     parts = [part for part in path.split("/") if part]
     if parts == ["version"]:
         return dict(VERSION)
+    if not parts:
+        return {"paths": _paths(scheme)}
     if parts == ["api"]:
         return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": _ADDRESS}
     if parts == ["apis"]:
@@ -50,6 +55,15 @@ def discovery(path: str, scheme: Scheme) -> dict[str, Any] | None:
     if len(parts) == 3 and parts[0] == "apis" and parts[2] in scheme.versions(parts[1]):
         return _resources(scheme, parts[1], parts[2])
     return None
+
+
+def _paths(scheme: Scheme) -> list[str]:
+    """What `/` lists: every path of the tree that is served."""
+    found = {"/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/readyz", "/version"}
+    for group in _groups(scheme):
+        found.add(f"/apis/{group}")
+        found.update(f"/apis/{group}/{version}" for version in scheme.versions(group))
+    return sorted(found)
 
 
 def _groups(scheme: Scheme) -> list[str]:
@@ -87,7 +101,8 @@ def _row(scheme: Scheme, info: ResourceInfo) -> dict[str, Any]:
         row["categories"] = list(info.categories)
     if "watch" in info.verbs:
         stored = scheme.storage_gvk(info.gvk)
-        row["storageVersionHash"] = _storage_hash(f"{stored.group}/{stored.version}/{stored.kind}")
+        version = "v1beta1" if stored.kind in _STORED_AS_BETA else stored.version
+        row["storageVersionHash"] = _storage_hash(f"{stored.group}/{version}/{stored.kind}")
     return row
 
 

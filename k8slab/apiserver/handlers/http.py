@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Frames", "Response", "handle"]
 
 _NOT_FOUND = b"404 page not found\n"
-_HEALTH = ("/healthz", "/livez", "/readyz")
+_HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
 _PARTIAL_META = "PartialObjectMetadata"
 
 

@@ -6,13 +6,14 @@ Simplified: no server-side apply; only the top-level fields a strategic patch na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
 from typing import Any
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Frozen, Object
-from k8slab.api.patch.go_values import PatchError
+from k8slab.api.patch.go_values import PatchError, go_text
 from k8slab.api.patch.json_patch import json_patch
 from k8slab.api.patch.merge import merge_patch
 from k8slab.api.patch.strategic import strategic_merge_patch
@@ -40,7 +41,9 @@ def parse_patch(data: bytes, patch_type: str) -> Any:
     return patch
 
 
-def apply_patch(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> tuple[Object, list[str]]:
+def apply_patch(
+    existing: Object, patch: Any, patch_type: str, gvk: GVK, *, strict: bool = False
+) -> tuple[Object, list[str]]:
     """(the patched object, paths of unknown fields). Unchanged parts are shared with `existing`.
 
     Raises BadRequestError, InvalidError, InternalError with upstream's texts.
@@ -53,7 +56,12 @@ def apply_patch(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> tupl
         raise _of_code(error.code, error.message) from None
     except ValueError as error:
         raise BadRequestError(str(error)) from None
-    return _typed(existing, patched, patch_type, patch, gvk)
+    typed, unknown = _typed(existing, patched, patch_type, patch, gvk)
+    if strict and unknown:
+        problems = ", ".join(f'unknown field "{path}"' for path in unknown)
+        shown = go_text(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json(patched)
+        raise _invalid_patch(shown, f"strict decoding error: {problems}")
+    return typed, unknown
 
 
 def _apply(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> dict[str, Any]:
@@ -81,11 +89,12 @@ def _typed(
     """Check types of what changed, and drop what the kind does not have."""
     changed = {k: v for k, v in patched.items() if not isinstance(v, Frozen) or v is not existing.get(k)}
     if patched.get("kind") != existing.get("kind"):
-        raise _invalid_patch(patched, f'no kind "{patched.get("kind")}" is registered for version "{gvk.api_version}"')
+        why = f'no kind "{patched.get("kind")}" is registered for version "{gvk.api_version}"'
+        raise _invalid_patch(_json(patched), why)
     try:
         decoded = decode({**changed, "metadata": patched.get("metadata")}, gvk)
     except DecodeError as error:
-        shown: Any = patch if patch_type == STRATEGIC_MERGE_PATCH else patched
+        shown = go_text(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json(patched)
         raise _invalid_patch(shown, str(error)) from None
     typed = {k: decoded.object[k] for k in changed if k in decoded.object}
     result = {k: typed.get(k, v) for k, v in patched.items() if k in typed or k not in changed}
@@ -95,15 +104,15 @@ def _typed(
     missing = [k for k in existing if k not in patched and k in decoded.object]
     result.update({k: decoded.object[k] for k in missing})
     result.update(apiVersion=gvk.api_version, kind=gvk.kind)
-    return result, list(decoded.unknown)
+    return result, sorted(decoded.unknown)
 
 
-def _invalid_patch(shown: Mapping[str, Any], why: str) -> InvalidError:
-    import json
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
-    from k8slab.api.labels import go_quote
 
-    text = f"Invalid value: {go_quote(json.dumps(shown, separators=(',', ':')))}: {why}"
+def _invalid_patch(shown: str, why: str) -> InvalidError:
+    text = f"Invalid value: {go_quote(shown)}: {why}"
     return InvalidError(
         f' "" is invalid: patch: {text}',
         details={"causes": [Cause("FieldValueInvalid", text, "patch")._asdict()]},

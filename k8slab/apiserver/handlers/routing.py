@@ -56,6 +56,8 @@ def route(method: str, path: str, query: Mapping[str, str], scheme: Scheme) -> R
     parts = [part for part in path.split("/") if part]
     group, version, rest = _group_version(parts)
     if not version or version not in scheme.versions(group):
+        if version and scheme.versions(group):
+            raise not_served()
         raise NoSuchPathError(path)
     is_watch_path = bool(rest) and rest[0] == "watch"
     if is_watch_path:

@@ -194,7 +194,9 @@ async def _patch(server: APIServer, ctx: Context, request: Request, strategy: St
     async def updated(existing: Frozen | None) -> Object:
         if existing is None:
             raise NotFoundError.of(ctx.gvr.resource, ctx.name, ctx.gvr.group)
-        patched, unknown = apply_patch(existing, request.body, request.patch_type, ctx.gvk)
+        patched, unknown = apply_patch(
+            existing, request.body, request.patch_type, ctx.gvk, strict=directive == "Strict"
+        )
         if directive != "Ignore":
             for path in unknown:
                 ctx.warn(f'unknown field "{path}"')

@@ -1,14 +1,14 @@
 """Strategies of the smaller core resources: ConfigMaps, Events, Secrets, ServiceAccounts, Nodes, volumes.
 
 Upstream: pkg/registry/core/{event,node,secret,persistentvolume,persistentvolumeclaim}/strategy.go
-Simplified: no TTL of Events; podCIDRs are not derived from podCIDR.
+Simplified: no TTL of Events.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from k8slab.api.objects import Object
+from k8slab.api.objects import Frozen, Object
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.strategy import UNSUPPORTED, Strategy
 
@@ -22,10 +22,23 @@ class NodeStrategy(Strategy):
 
     def prepare_for_create(self, ctx: Context, obj: Draft) -> None:
         """All fields may be set, the status too."""
+        _match_pod_cidrs(obj)
+
+    def prepare_for_update(self, ctx: Context, obj: Draft, old: Frozen) -> None:
+        super().prepare_for_update(ctx, obj, old)
+        _match_pod_cidrs(obj)
 
     def attributes(self, obj: Object) -> Mapping[str, str]:
         unschedulable = (obj.get("spec") or {}).get("unschedulable")
         return {"metadata.name": obj["metadata"]["name"], "spec.unschedulable": "true" if unschedulable else "false"}
+
+
+def _match_pod_cidrs(obj: Draft) -> None:
+    """`podCIDRs` begins with `podCIDR`: two versions of one field."""
+    spec = obj.get("spec") or {}
+    first, several = spec.get("podCIDR"), spec.get("podCIDRs") or ()
+    if first and (not several or several[0] != first):
+        obj["spec"] = {**spec, "podCIDRs": [first]}
 
 
 class EventStrategy(Strategy):

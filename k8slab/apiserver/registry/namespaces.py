@@ -13,7 +13,7 @@ from k8slab.apiserver.registry.context import Context, Draft, draft_of
 from k8slab.apiserver.registry.delete_options import DeleteOptions
 from k8slab.apiserver.registry.rest import FINALIZER_ORPHAN
 from k8slab.apiserver.registry.store import Store, Validate
-from k8slab.apiserver.registry.strategy import StatusStrategy, Strategy
+from k8slab.apiserver.registry.strategy import StatusStrategy, Strategy, keep
 from k8slab.apiserver.storage import Preconditions, StorageError
 
 __all__ = ["FinalizeStrategy", "NamespaceStore", "NamespaceStrategy"]
@@ -33,20 +33,14 @@ class NamespaceStrategy(Strategy):
             finalizers.append("kubernetes")
         obj["spec"] = {**spec, "finalizers": finalizers}
         obj["status"] = {"phase": "Active"}
-        self._label(obj)
+        _label(obj)
 
     def prepare_for_update(self, ctx: Context, obj: Draft, old: Frozen) -> None:
         super().prepare_for_update(ctx, obj, old)
         obj["spec"] = {**(obj.get("spec") or {}), "finalizers": (old.get("spec") or {}).get("finalizers") or []}
         if not obj["spec"]["finalizers"]:
             obj["spec"].pop("finalizers")
-        self._label(obj)
-
-    def _label(self, obj: Draft) -> None:
-        metadata = obj["metadata"]
-        name = metadata.get("name")
-        if name and (metadata.get("labels") or {}).get(NAME_LABEL) != name:
-            metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: name}
+        _label(obj)
 
     def should_delete_during_update(self, obj: Object, old: Frozen) -> bool:
         return not (obj.get("spec") or {}).get("finalizers")
@@ -56,6 +50,14 @@ class NamespaceStrategy(Strategy):
         return {"metadata.name": name, "name": name, "status.phase": phase}
 
 
+def _label(obj: Draft) -> None:
+    """Every namespace carries its name as a label."""
+    metadata = obj["metadata"]
+    name = metadata.get("name")
+    if name and (metadata.get("labels") or {}).get(NAME_LABEL) != name:
+        metadata["labels"] = {**(metadata.get("labels") or {}), NAME_LABEL: name}
+
+
 class FinalizeStrategy(StatusStrategy):
     """The `finalize` subresource changes nothing but `spec.finalizers`."""
 
@@ -63,9 +65,8 @@ class FinalizeStrategy(StatusStrategy):
         finalizers = (obj.get("spec") or {}).get("finalizers") or []
         spec = {k: v for k, v in (old.get("spec") or {}).items() if k != "finalizers"}
         obj["spec"] = {**spec, "finalizers": finalizers} if finalizers else spec
-        for name in ("status",):
-            if name in old:
-                obj[name] = old[name]
+        keep(obj, old, "status")
+        _label(obj)
 
 
 class NamespaceStore(Store):

@@ -27,6 +27,8 @@ class PodStrategy(Strategy):
 
     def prepare_for_create(self, ctx: Context, obj: Draft) -> None:
         super().prepare_for_create(ctx, obj)
+        if (obj["spec"].get("terminationGracePeriodSeconds") or 0) < 0:
+            obj["spec"] = {**obj["spec"], "terminationGracePeriodSeconds": 1}
         status = {"phase": "Pending", "qosClass": str(qos_class(obj))}
         if obj["spec"].get("schedulingGates"):
             condition = {"type": "PodScheduled", "status": "False", "lastTransitionTime": ctx.now}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from k8slab.api.decoding import decode
 from k8slab.api.errors import AlreadyExistsError, Cause, ConflictError, InvalidError, NotFoundError, StatusError
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK, ResourceInfo
@@ -83,7 +84,8 @@ class Store:
             return obj
         from k8slab.api.conversion import convert
 
-        return freeze(convert(obj, self.info.gvk))  # type: ignore[no-any-return]
+        converted = decode(convert(obj, self.info.gvk), self.info.gvk).object
+        return freeze(converted)  # type: ignore[no-any-return]
 
     # -- verbs -------------------------------------------------------------------------------------
 
