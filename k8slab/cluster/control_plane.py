@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from k8slab.api.features import FeatureGates
 from k8slab.api.transport import Transport
 from k8slab.apiserver import APIServer, SingleMember
-from k8slab.client import Client, SharedInformerFactory
+from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
@@ -70,7 +70,7 @@ class ControlPlane:
 
     def _start_controllers(self, component: Component) -> dict[str, Any]:
         client = self.client("kcm", "system:kube-controller-manager")
-        informers = SharedInformerFactory(self.loop, component, client, fifo=_fifo(self.features))
+        informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
         context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
         controllers = {name: build(context) for name, build in self._controllers.items()}
         informers.start()
@@ -80,18 +80,11 @@ class ControlPlane:
 
     def _start_scheduler(self, component: Component) -> Scheduler:
         client = self.client("scheduler", "system:kube-scheduler")
-        informers = SharedInformerFactory(self.loop, component, client, fifo=_fifo(self.features))
+        informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
         scheduler = Scheduler(self.loop, component, client, informers, features=self.features)
         informers.start()
         scheduler.start()
         return scheduler
-
-
-def _fifo(features: FeatureGates) -> str:
-    """Which queue informers use in this release."""
-    if features.enabled("AtomicFIFO"):
-        return "real"
-    return "in-order" if features.enabled("InOrderInformers") else "delta"
 
 
 def controllers_with(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:
