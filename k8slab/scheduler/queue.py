@@ -12,6 +12,7 @@ Simplified: no nominated Pods, no pod groups, no metrics; with QueueingHints alw
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cmp_to_key
@@ -118,8 +119,11 @@ class SchedulingQueue:
         self._backoff = PodHeap(lambda info: (info.backoff_expiration_ms, order(info)))
         self._error_backoff = PodHeap(lambda info: info.backoff_expiration_ms)
         self._unschedulable: dict[str, QueuedPodInfo] = {}
-        self._in_flight: dict[str, str] = {}
-        self._log: list[_Flight] = []
+        self._in_flight: dict[str, str] = {}  # uid -> name
+        self._flying: dict[str, str] = {}  # name -> uid
+        self._log: OrderedDict[int, _Flight] = OrderedDict()
+        self._popped_at: dict[str, int] = {}  # uid -> number of its entry in the log
+        self._log_count = 0
         self._seq = 0
         self._next_flush_ms = FLUSH_UNSCHEDULABLE_EVERY_MS
         self.scheduling_cycle = 0
@@ -137,7 +141,8 @@ class SchedulingQueue:
         key, events = pod_key(new), pod_changes(new, old) if old is not None else []
         uid = new["metadata"].get("uid") or key
         if uid in self._in_flight:
-            self._log += [_Flight("", event, old, new) for event in events]
+            for event in events:
+                self._note(_Flight("", event, old, new))
             return
         for heap in (self._active, self._backoff, self._error_backoff):
             info = heap.remove(key)
@@ -191,7 +196,7 @@ class SchedulingQueue:
             if info is not None:
                 self._to_active(info, FORCE_ACTIVATED, now_ms)
             elif (pod["metadata"].get("uid") or key) in self._in_flight:
-                self._log.append(_Flight("", FORCE_ACTIVATE, None, pod))
+                self._note(_Flight("", FORCE_ACTIVATE, None, pod))
 
     def move_all(
         self,
@@ -214,7 +219,7 @@ class SchedulingQueue:
             if strategy is not _Strategy.SKIP:
                 self._requeue(info, strategy, event.label, now_ms)
         if self._in_flight:
-            self._log.append(_Flight("", event, old, new))
+            self._note(_Flight("", event, old, new))
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -262,17 +267,23 @@ class SchedulingQueue:
         info.attempts += 1
         info.unschedulable_plugins, info.pending_plugins = {}, {}
         self.scheduling_cycle += 1
-        self._in_flight[info.uid] = info.key
-        self._log.append(_Flight(info.uid))
+        self._in_flight[info.uid], self._flying[info.key] = info.key, info.uid
+        self._popped_at[info.uid] = self._note(_Flight(info.uid))
         return info
 
     def done(self, uid: str) -> None:
         """The Pod is no longer in flight; events that only it could need are forgotten. Idempotent."""
-        if self._in_flight.pop(uid, None) is None:
+        key = self._in_flight.pop(uid, None)
+        if key is None:
             return
-        self._log = [entry for entry in self._log if entry.event is not None or entry.uid != uid]
-        first = next((i for i, entry in enumerate(self._log) if entry.event is None), len(self._log))
-        del self._log[:first]
+        self._flying.pop(key, None)
+        del self._log[self._popped_at.pop(uid)]
+        while self._log:
+            number, entry = self._log.popitem(last=False)
+            if entry.event is None:
+                self._log[number] = entry
+                self._log.move_to_end(number, last=False)
+                return
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -284,7 +295,7 @@ class SchedulingQueue:
             return QueueName.BACKOFF
         if key in self._unschedulable:
             return QueueName.UNSCHEDULABLE
-        return QueueName.IN_FLIGHT if key in self._in_flight.values() else None
+        return QueueName.IN_FLIGHT if key in self._flying else None
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """A Pod that waits in one of the three queues."""
@@ -330,11 +341,18 @@ class SchedulingQueue:
                 seen[key] = name
         for info in (*self._active.infos(), *self._backoff.infos()):
             assert not info.gating_plugin, f"queue: {info.key} is gated by {info.gating_plugin} and not waiting"
-        flying = [entry.uid for entry in self._log if entry.event is None]
+        entries = list(self._log.values())
+        flying = [entry.uid for entry in entries if entry.event is None]
         assert flying == list(self._in_flight), f"queue: log says {flying} in flight, table {list(self._in_flight)}"
-        assert not self._log or self._log[0].event is None, "queue: the log begins with an event nobody needs"
+        assert self._flying == {key: uid for uid, key in self._in_flight.items()}, "queue: two tables of Pods in flight"
+        assert not entries or entries[0].event is None, "queue: the log begins with an event nobody needs"
 
     # -- inside ------------------------------------------------------------------------------------
+
+    def _note(self, entry: _Flight) -> int:
+        self._log_count += 1
+        self._log[self._log_count] = entry
+        return self._log_count
 
     def _profile(self, info: QueuedPodInfo) -> QueueProfile:
         name = (info.pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
@@ -417,11 +435,16 @@ class SchedulingQueue:
         """What the events that happened since the Pod was popped mean for it."""
         if not info.rejected_by:
             return _Strategy.AFTER_BACKOFF
-        found = _Strategy.SKIP
-        since = next((i for i, entry in enumerate(self._log) if entry.uid == info.uid and entry.event is None), None)
+        since = self._popped_at.get(info.uid)
         if since is None:
             return _Strategy.AFTER_BACKOFF
-        for entry in self._log[since:]:
+        happened: list[_Flight] = []
+        for number in reversed(self._log):
+            if number == since:
+                break
+            happened.append(self._log[number])
+        found = _Strategy.SKIP
+        for entry in reversed(happened):
             if entry.event is None:
                 continue
             strategy = self._worth_requeuing(info, entry.event, entry.old, entry.new)

@@ -21,6 +21,7 @@ class QueuedPodInfo:
     __slots__ = (
         "attempts",
         "backoff_expiration_ms",
+        "cause",
         "consecutive_errors",
         "gating_plugin",
         "initial_attempt_ms",
@@ -45,6 +46,7 @@ class QueuedPodInfo:
         self.gating_plugin = ""
         self.unschedulable_plugins: dict[str, None] = {}
         self.pending_plugins: dict[str, None] = {}
+        self.cause: int | None = None  # the trace event that put it where it is; kept by whoever owns the queue
         self.seq = seq
         self.update(pod)
 

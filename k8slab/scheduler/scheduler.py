@@ -78,7 +78,6 @@ class Scheduler:
             on_move=self._on_move,
         )
         self._snapshot = Snapshot()
-        self._causes: dict[str, int | None] = {}
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
         handlers = EventHandlers(
@@ -151,7 +150,7 @@ class Scheduler:
     async def _schedule_one(self, info: QueuedPodInfo) -> None:
         """One Pod: decide in this action; write failures before the next Pod, bindings beside it."""
         trace = self.loop.trace
-        trace.current = self._causes.pop(info.key, None)
+        trace.current = info.cause
         trace.emit("schedule.attempt", LANE, resource="pods", key=info.key, attempt=info.attempts)
         if self._should_skip(info.pod):
             self.queue.done(info.uid)
@@ -323,9 +322,9 @@ class Scheduler:
         trace = self.loop.trace
         before = trace.current
         if event == BACKOFF_COMPLETE:
-            trace.current = self._causes.get(info.key)
+            trace.current = info.cause
         seq = trace.emit("schedule.queue", LANE, resource="pods", key=info.key, queue=str(to), event=event)
-        self._causes[info.key] = trace.current if seq is None else seq
+        info.cause = trace.current if seq is None else seq
         trace.current = before
         if to is not QueueName.UNSCHEDULABLE:
             self._poppable.wake()

@@ -133,7 +133,7 @@ def test_events_nobody_registered_are_not_remembered() -> None:
     queue.move_all(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_CONDITION), node("n"), node("n"), 0)
     assert len(queue._log) == 1
     queue.done("uid-default-a")
-    assert queue._log == []
+    assert not queue._log
     queue.check_invariants()
 
 
