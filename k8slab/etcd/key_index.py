@@ -100,19 +100,15 @@ class KeyIndex:
     def compact(self, at_revision: int) -> Revision | None:
         """Forget what no read at `at_revision` or later needs. Return the one old revision that must be kept."""
         first = 0
-        while first < len(self.generations) - 1 and self.generations[first].revisions[-1].main < at_revision:
+        while first < len(self.generations) - 1 and self.generations[first].revisions[-1].main <= at_revision:
             first += 1
-        generation = self.generations[first]
-        kept: Revision | None = None
-        position = generation.last_at(at_revision)
-        if position >= 0:
-            kept = generation.revisions[position]
-            del generation.revisions[:position]
-            if len(generation.revisions) == 1 and first != len(self.generations) - 1:
-                kept = None
-                first += 1
         del self.generations[:first]
-        return kept
+        generation = self.generations[0]
+        position = generation.last_at(at_revision)
+        if position < 0:
+            return None
+        del generation.revisions[:position]
+        return generation.revisions[0]
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""

@@ -121,9 +121,8 @@ class WatchHub:
                 if watcher.key <= key and (upper is None or key < upper) and watcher.min_revision <= revision:
                     found.setdefault(watcher.watch_id, []).append(kv)
         for watch_id, kvs in found.items():
-            watcher_found = self.synced.get(watch_id)
-            if watcher_found is not None:
-                self._send(watcher_found, revision, kvs)
+            if watch_id in self.synced:
+                self._send(self.synced[watch_id], revision, kvs)
 
     def sync(self) -> None:
         """Feed the unsynced watchers from the history, or cancel those whose past has been compacted."""

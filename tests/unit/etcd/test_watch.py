@@ -80,6 +80,15 @@ def test_a_compacted_previous_value_is_left_out() -> None:
     assert (event.kv.value, event.prev_kv) == (b"2", None)
 
 
+def test_the_previous_value_at_the_compacted_revision_itself_is_still_there() -> None:
+    store = Store()
+    store.put(b"a", b"1")
+    store.put(b"a", b"2")
+    store.compact(2)
+    (event,) = store.watch(b"a", start_revision=3, prev_kv=True).pending[1].events
+    assert event.prev_kv is not None and event.prev_kv.value == b"1"
+
+
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
