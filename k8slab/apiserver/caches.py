@@ -12,11 +12,12 @@ from k8slab.api.objects import Frozen
 from k8slab.apiserver.storage import KV, Codec, KeyLayout, prefix_end, too_large
 from k8slab.apiserver.watchcache import WatchCache
 from k8slab.etcd import FROM_KEY, EventType, Watcher, WatchResponse
-from k8slab.sim import Loop, Wait, Waiters, pause
+from k8slab.sim import Loop, Wait, Waiters, pause, sleep
 
 __all__ = ["Caches"]
 
 FRESH_TIMEOUT_MS = 3_000
+RETRY_MS = 1_000
 
 
 class Caches:
@@ -42,7 +43,7 @@ class Caches:
         if cache is None:
             cache = self._caches[resource] = self._make(resource)
             cache.replace({}, self._listed_at)
-            cache.progress(self.revision)
+        cache.progress(self.revision)
         return cache
 
     def all(self) -> Mapping[str, WatchCache]:
@@ -51,7 +52,12 @@ class Caches:
     async def run(self) -> None:
         """List everything, then follow the changes for ever; again from a list when history was lost."""
         while True:
-            await self._list()
+            self._loop.trace.current = None
+            try:
+                await self._list()
+            except TimeoutError:
+                await sleep(RETRY_MS)
+                continue
             await self._follow()
 
     async def wait_ready(self) -> None:
@@ -102,14 +108,10 @@ class Caches:
         for event in response.events:
             kv = event.kv
             resource, key = self._layout.parse(kv.key.decode())
-            self.revision = kv.mod_revision
             if resource:
                 obj = None if event.type == EventType.DELETE else self._codec.decode(kv)
                 self.of(resource).apply(key, obj, kv.mod_revision)
-        self.revision = max(self.revision, response.revision if response.events else 0)
-        if response.events:
-            for cache in self._caches.values():
-                cache.progress(self.revision)
+            self.revision = kv.mod_revision
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""

@@ -48,6 +48,9 @@ add_kinds(
             "rev {revision}",
             "etcd commits revision {revision}: {op} {resource} {key}",
         ),
+        "etcd.compact": Kind(
+            "commit", 2, ("revision",), "compact {revision}", "etcd forgets what is older than {revision}"
+        ),
         "watch.open": Kind(
             "watch",
             2,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Protocol
 
-from k8slab.api.errors import BadRequestError
+from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Frozen
 from k8slab.api.scheme import GVK, GVR, SCHEME, ResourceInfo, Scheme, Subresource
@@ -38,8 +38,9 @@ from k8slab.apiserver.storage import KV, Codec, KeyExistsError, KeyLayout, Singl
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
 from k8slab.apiserver.watchcache import WatchCache
+from k8slab.etcd import CompactedError
 from k8slab.etcd import Store as EtcdStore
-from k8slab.sim import LatencyProfile, Loop, Task, latency_profile
+from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, sleep
 
 __all__ = ["APIServer", "Network"]
 
@@ -57,7 +58,8 @@ class APIServer:
 
     Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
     connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
-    system namespaces, the `kubernetes` Service and the system priority classes, as a new server does.
+    system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
+    older than `compact_every_ms` is compacted (0: never).
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class APIServer:
         bootstrap: bool = True,
         watch_buffer: int = 1_000,
         history: int = 10_240,
+        compact_every_ms: int = 300_000,
         lane: str = "apiserver",
     ) -> None:
         self.loop = loop
@@ -103,12 +106,15 @@ class APIServer:
         self._status: dict[tuple[GVR, str], Strategy] = {}
         self._by_stored: dict[str, Strategy] = {}
         self._tasks: dict[int, Task] = {}
+        self._live = 0
         self._streams: dict[int, EventStream] = {}
         for info in self.scheme:
             if "list" in info.verbs and info.gvr.resource != "componentstatuses":
                 self._install(info)
         self.binding = BindingStore(self._stores[GVR("", "v1", "pods")])
         self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
+        if compact_every_ms:
+            self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
 
@@ -176,7 +182,10 @@ class APIServer:
         """Carry out any verb but watch. Raises StatusErrors."""
         ctx = self._context(request, user)
         await self.caches.wait_ready()
-        return await serve(self, ctx, request)
+        try:
+            return await serve(self, ctx, request)
+        except TimeoutError:
+            raise InternalError("etcdserver: request timed out", reason="") from None
 
     async def open_watch(self, request: Request, connection: Connection, user: str = "") -> EventStream:
         """Open a watch. Raises StatusErrors; history that is gone comes as an ERROR event of the stream."""
@@ -260,8 +269,6 @@ class APIServer:
             self._live = len(self._tasks)
         self._tasks[id(task)] = task
 
-    _live = 0
-
     def _forget(self, stream: EventStream) -> None:
         self._streams.pop(id(stream), None)
 
@@ -305,6 +312,20 @@ class APIServer:
                 await self.storage.create(key, obj)
             except KeyExistsError:
                 continue  # an earlier start, or another server, made it
+
+    async def _compact(self, every_ms: int) -> None:
+        """Again and again, forget what is older than one period. Servers over one store do not mind each other."""
+        last = 0
+        while True:
+            await sleep(every_ms, periodic=True)
+            self.loop.trace.current = None
+            try:
+                current = await self.storage.current_revision()
+                if last:
+                    await self.kv.compact(last)
+                last = current
+            except (CompactedError, TimeoutError):
+                last = 0  # another server was faster, or etcd is away: begin anew
 
     # -- looking inside ----------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ class EventStream:
         connection: Connection,
         *,
         convert: Callable[[Frozen], Frozen] | None = None,
+        revision: Callable[[], int] | None = None,
         buffer: int = 1_000,
         traced: bool = True,
         on_close: Callable[[EventStream], None] | None = None,
@@ -65,6 +66,7 @@ class EventStream:
         self.connection = connection
         self._loop = loop
         self._convert = convert
+        self._revision = revision
         self._buffer = buffer
         self._traced = traced and loop.trace.on
         self._on_close = on_close
@@ -109,7 +111,8 @@ class EventStream:
 
     def send_bookmark(self, *, initial_events_end: bool = False) -> None:
         """Tell how far the cache is."""
-        metadata: dict[str, object] = {"resourceVersion": str(self.watch.cache.revision)}
+        revision = self.watch.cache.revision if self._revision is None else self._revision()
+        metadata: dict[str, object] = {"resourceVersion": str(revision)}
         if initial_events_end:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         bookmark = {"kind": self.gvk.kind, "apiVersion": self.gvk.api_version, "metadata": metadata}

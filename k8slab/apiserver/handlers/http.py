@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.errors import BadRequestError, StatusError
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.transport import Request, StreamClosedError
 from k8slab.apiserver.handlers.codecs import decode_body, encode_body, error_body, parse_body
@@ -184,10 +185,15 @@ def _table(
 ) -> Object:
     from k8slab.api.tables import table
 
+    include = query.get("includeObject", "") or "Metadata"
+    if include not in ("Metadata", "Object", "None"):
+        raise BadRequestError(
+            f"Unable to convert to Table as requested: includeObject: Invalid value: {go_quote(include)}: "
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     shown: dict[str, Any] = dict(table(found.info.gvk, items, server.loop.clock.now_ms))
     wanted = ("resourceVersion", "continue", "remainingItemCount")
     shown["metadata"] = {name: metadata[name] for name in wanted if name in metadata}
-    include = query.get("includeObject", "Metadata")
     rows = []
     for row, item in zip(shown.get("rows") or (), items, strict=True):
         if include == "None":

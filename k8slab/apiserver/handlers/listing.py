@@ -195,6 +195,7 @@ def _stream(server: APIServer, store: Store, watch: CacheWatch, connection: Conn
         store.info.gvk,
         connection,
         convert=None if is_same else store.from_storage,
+        revision=lambda: server.caches.revision,
         buffer=buffer,
         traced=not (store.resource == "leases.coordination.k8s.io" and "lease.renew" in trace.without),
         on_close=server._forget,

@@ -39,11 +39,13 @@ def output_type(accept: str) -> Output:
     """What to answer with; the first acceptable clause wins. Raises NotAcceptableError."""
     if not accept:
         return Output(JSON)
+    is_served = False
     for clause in accept.split(","):
         media, *options = (part.strip() for part in clause.split(";"))
         found = _match(media)
         if not found:
             continue
+        is_served = True
         named = dict(option.partition("=")[::2] for option in options)
         kind = named.get("as", "")
         if not kind:
@@ -51,6 +53,8 @@ def output_type(accept: str) -> Output:
         if kind in _TRANSFORMS and named.get("g") == "meta.k8s.io" and named.get("v") in ("v1", "v1beta1"):
             return Output(found, kind.removesuffix("List"), named["v"])
     available = ", ".join(_SERVED)
+    if is_served:
+        raise NotAcceptableError(f"only the following media types are accepted: {available}")
     raise NotAcceptableError(f"406: Not Acceptable\n\nAvailable representations: {available}", details={})
 
 

@@ -38,6 +38,9 @@ async def serve(server: APIServer, ctx: Context, request: Request) -> Answer:
     """Carry out a request whose resource and verb are known to exist. Raises StatusErrors."""
     if request.subresource or ctx.info.gvr.resource == "bindings":
         return await _subresource(server, ctx, request)
+    deprecated = _DEPRECATED.get(ctx.gvr.group_resource)
+    if deprecated:
+        ctx.warn(deprecated)
     answer = await _VERBS[request.verb](server, ctx, request)
     return answer._replace(warnings=tuple(ctx.warnings))
 
@@ -299,6 +302,8 @@ async def _scale(server: APIServer, ctx: Context, request: Request) -> Answer:
 
     return Answer(200, await scales.update(ctx, updated, _validator(server, ctx)))
 
+
+_DEPRECATED = {"endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
 
 _VERBS = {
     "get": _get,

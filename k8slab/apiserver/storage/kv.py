@@ -67,6 +67,7 @@ class SingleMember:
 
     async def compact(self, revision: int) -> None:
         self.store.compact(revision)
+        self._loop.trace.emit("etcd.compact", self._lane, revision=revision)
 
     def watch(self, key: bytes, range_end: bytes, start_revision: int) -> Watcher:
         return self.store.watch(key, range_end, start_revision=start_revision)
