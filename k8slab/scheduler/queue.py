@@ -124,6 +124,7 @@ class SchedulingQueue:
         self._log: OrderedDict[int, _Flight] = OrderedDict()
         self._popped_at: dict[str, int] = {}  # uid -> number of its entry in the log
         self._log_count = 0
+        self._interest: dict[ClusterEvent, bool] = {}
         self._seq = 0
         self._next_flush_ms = FLUSH_UNSCHEDULABLE_EVERY_MS
         self.scheduling_cycle = 0
@@ -420,12 +421,16 @@ class SchedulingQueue:
         return info.backoff_expiration_ms
 
     def _is_of_interest(self, event: ClusterEvent) -> bool:
-        return event.is_wildcard or any(
-            registered.event.matches(event)
-            for profile in self._profiles.values()
-            for plugin in profile.events.values()
-            for registered in plugin
-        )
+        """Whether any plugin registered for it. What is registered never changes, so the answer is kept."""
+        known = self._interest.get(event)
+        if known is None:
+            known = self._interest[event] = event.is_wildcard or any(
+                registered.event.matches(event)
+                for profile in self._profiles.values()
+                for plugin in profile.events.values()
+                for registered in plugin
+            )
+        return known
 
     def _interests(self, info: QueuedPodInfo, plugin: str, event: ClusterEvent) -> bool:
         registered = self._profile(info).events.get(plugin, ())
