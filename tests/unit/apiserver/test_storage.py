@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from k8slab.api.errors import ExpiredError, StatusError
+from k8slab.apiserver import APIServer
 from k8slab.apiserver.storage import (
     Codec,
     KeyExistsError,
@@ -210,3 +211,62 @@ def test_a_continue_token_cannot_climb_out_of_its_prefix() -> None:
 
 def test_a_continue_token_comes_back_as_it_was() -> None:
     assert decode_continue(encode_continue("default/a\0", "default/", 7), "default/") == ("default/a\0", 7)
+
+
+class Broken:
+    """A member that answers nothing while `is_broken`."""
+
+    def __init__(self, member: SingleMember) -> None:
+        self._member = member
+        self.is_broken = False
+
+    async def range(self, key: bytes, range_end: bytes = b"", **options: Any) -> Any:
+        self._check()
+        return await self._member.range(key, range_end, **options)
+
+    async def txn(self, *parts: Any) -> Any:
+        self._check()
+        return await self._member.txn(*parts)
+
+    async def compact(self, revision: int) -> None:
+        self._check()
+        await self._member.compact(revision)
+
+    def watch(self, key: bytes, range_end: bytes, start_revision: int) -> Any:
+        return self._member.watch(key, range_end, start_revision)
+
+    def _check(self) -> None:
+        if self.is_broken:
+            raise TimeoutError("no leader")
+
+
+def test_an_etcd_that_does_not_answer_is_a_server_error_and_not_the_end() -> None:
+    loop, etcd = Loop(seed=1), Store()
+    broken = Broken(SingleMember(loop, etcd))
+    broken.is_broken = True
+    server = APIServer(loop, broken)
+    loop.run(for_ms=10)
+    assert not server.caches.is_ready
+    broken.is_broken = False
+    loop.run(for_ms=2_000)
+    assert server.caches.is_ready
+    broken.is_broken = True
+    task = loop.spawn("you", server.handle("GET", "/api/v1/namespaces/default/configmaps/a"))
+    loop.run(for_ms=10)
+    assert task.result.status == 500 and b"etcdserver: request timed out" in task.result.body
+    loop.run(for_ms=1_000_000)
+    loop.close()
+
+
+def test_history_older_than_five_minutes_is_compacted() -> None:
+    loop, etcd = Loop(seed=1), Store()
+    server = APIServer(loop, etcd)
+    loop.run(for_ms=1_000)
+    first = etcd.revision
+    loop.run(for_ms=300_000)
+    etcd.put(KEY.encode(), encode(config_map("1")))
+    assert etcd.compact_revision <= 0
+    loop.run(for_ms=300_000)
+    assert etcd.compact_revision == first
+    server.check_invariants()
+    loop.close()
