@@ -156,29 +156,35 @@ class GarbageCollectorController:
         for informer in self._monitors.values():
             await informer.wait_synced()
         while (identity := await queue.get()) is not None:
-            node = self.graph.nodes.get(identity.uid)
             try:
-                is_done = node is None or await self._try(queue, attempt, node)
+                await self._process(queue, attempt, identity)
             finally:
                 queue.done(identity)
-            if is_done:
-                queue.forget(identity)
-            else:
-                # Tried again for as long as the object stays unseen: a loop that only waits for this is idle.
-                queue.add_after(identity, queue.rate_limiter.when(identity), periodic=True)
 
-    async def _try(self, queue: WorkQueue, attempt: Callable[[Node], Awaitable[bool]], node: Node) -> bool:
-        tries = queue.num_requeues(node.identity) + 1
+    async def _process(
+        self, queue: WorkQueue, attempt: Callable[[Node], Awaitable[bool]], identity: ObjectReference
+    ) -> None:
+        node = self.graph.nodes.get(identity.uid)
+        if node is None:
+            queue.forget(identity)
+            return
+        tries, key = queue.num_requeues(identity) + 1, str(node.identity)
         trace = self.loop.trace
-        trace.emit("sync", LANE, also=queue.take_merged(), queue=queue.name, key=str(node.identity), attempt=tries)
+        trace.emit("sync", LANE, also=queue.take_merged(), queue=queue.name, key=key, attempt=tries)
         try:
-            return await attempt(node)
+            is_done = await attempt(node)
         except Exception as error:
             if not (is_retriable(error) or isinstance(error, RestMappingError)):
                 raise
-            text = str(error)[:80]
-            trace.emit("sync.error", LANE, queue=queue.name, key=str(node.identity), error=text, retry_ms=0)
-            return False
+            delay_ms = queue.rate_limiter.when(identity)
+            trace.emit("sync.error", LANE, queue=queue.name, key=key, error=str(error)[:80], retry_ms=delay_ms)
+            # A kind that is not served now may never be: a loop that only waits for that is idle.
+            queue.add_after(identity, delay_ms, periodic=isinstance(error, RestMappingError))
+            return
+        if is_done:
+            queue.forget(identity)
+        else:
+            queue.add_after(identity, queue.rate_limiter.when(identity), periodic=True)
 
     async def _attempt_to_delete(self, item: Node) -> bool:
         """Upstream's attemptToDeleteItem."""

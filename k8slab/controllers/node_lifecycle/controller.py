@@ -6,8 +6,8 @@
 
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/util/node/controller_utils.go
 Simplified: all nodes that need a write are written at once (upstream: eight at a time); the 100 ms round sleeps while
-nothing is queued; a failed NoSchedule taint is tried again at once (upstream: when the node changes next); DaemonSets
-are not looked at (upstream waits for their cache and does not use it); no metrics.
+nothing is queued; nodes and Pods share one queue; a failed NoSchedule taint is tried again at once (upstream: when the
+node changes next); DaemonSets are not looked at (upstream waits for their cache and does not use it); no metrics.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ LEASE_NAMESPACE = "kube-node-lease"
 NODE_EVICTION_PERIOD_MS = 100
 NODE_HEALTH_UPDATE_RETRIES = 5
 RETRY_SLEEP_MS = 20
-NODE_WORKERS = 8
-POD_WORKERS = 4
+WORKERS = 8
 EXCLUDE_DISRUPTION = "node.kubernetes.io/exclude-disruption"
 
 
@@ -90,8 +89,7 @@ class NodeLifecycleController:
         self.tainters: dict[str, RateLimitedTimedQueue] = {}
         self.nodes_to_retry: dict[str, None] = {}
         self._tainting = Waiters(ctx.loop)
-        self.node_queue = WorkQueue(ctx.loop, "node-lifecycle", lane=LANE)
-        self.pod_queue = WorkQueue(ctx.loop, "node-lifecycle-pods", lane=LANE)
+        self.queue = WorkQueue(ctx.loop, "node-lifecycle", lane=LANE)
         self._add_handlers()
 
     def _add_handlers(self) -> None:
@@ -100,8 +98,8 @@ class NodeLifecycleController:
         self.leases = self.ctx.informers.informer(LEASES)
         self.pods.add_index(NODE_NAME, node_name_index)
         self.nodes.add_event_handler(
-            on_add=lambda node, is_initial: self.node_queue.add(node["metadata"]["name"]),
-            on_update=lambda old, new: self.node_queue.add(new["metadata"]["name"]),
+            on_add=lambda node, is_initial: self.queue.add(node["metadata"]["name"]),
+            on_update=lambda old, new: self.queue.add(new["metadata"]["name"]),
             on_delete=self._node_deleted,
         )
         self.pods.add_event_handler(
@@ -115,14 +113,18 @@ class NodeLifecycleController:
         """Start the workers and the two rounds."""
         component = self.ctx.component
         informers = (self.nodes, self.pods, self.leases)
-        run_workers(component, self.node_queue, self.sync_node, NODE_WORKERS, LANE, informers=informers)
-        run_workers(component, self.pod_queue, self.sync_pod, POD_WORKERS, f"{LANE}/pods", informers=informers)
+        run_workers(component, self.queue, self.sync, WORKERS, LANE, informers=informers)
         component.spawn("node-lifecycle/tainting", self._run_tainting())
         component.spawn("node-lifecycle/monitor", self._run_monitor())
 
     # -- NoSchedule taints and labels, on every change of a node -------------------------------------
 
+    async def sync(self, key: str) -> None:
+        """`key` is a node's name, or `namespace/name` of a Pod."""
+        await (self.sync_pod(key) if "/" in key else self.sync_node(key))
+
     async def sync_node(self, name: str) -> None:
+        """Let the NoSchedule taints and the old labels of a node follow its conditions and its new labels."""
         node = self.nodes.indexer.get(name)
         if node is None:
             return
@@ -213,7 +215,7 @@ class NodeLifecycleController:
                 self._node_event(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
             if turned or (name in self.nodes_to_retry and seen.observed.get("status") != "True"):
                 pods = self.pods.indexer.by_index(NODE_NAME, name)
-                if not await self._mark_pods_not_ready(pods, name):
+                if await self._mark_pods_not_ready(pods, name) is not None:
                     self.nodes_to_retry[name] = None
                     return
         self.nodes_to_retry.pop(name, None)
@@ -322,8 +324,8 @@ class NodeLifecycleController:
         node = (new.get("spec") or {}).get("nodeName")
         if node and (old is None or (old.get("spec") or {}).get("nodeName") != node):
             health = self.health.get(node)
-            if health is None or health.ready is None or health.ready.get("status") != "True":
-                self.pod_queue.add(key_of(new))
+            if health is not None and health.ready is not None and health.ready.get("status") != "True":
+                self.queue.add(key_of(new))
 
     async def sync_pod(self, key: str) -> None:
         """A Pod that was just bound: if its node is known not to be ready, neither is the Pod."""
@@ -334,12 +336,13 @@ class NodeLifecycleController:
         health = self.health.get(node)
         if health is None or health.ready is None or health.ready.get("status") == "True":
             return
-        if not await self._mark_pods_not_ready([pod], node):
-            self.pod_queue.add_rate_limited(key)
+        failure = await self._mark_pods_not_ready([pod], node)
+        if failure is not None:
+            raise failure
 
-    async def _mark_pods_not_ready(self, pods: Iterable[Object], node: str) -> bool:
-        """Whether every Pod could be marked; those that are gone count."""
-        succeeded = True
+    async def _mark_pods_not_ready(self, pods: Iterable[Object], node: str) -> StatusError | TimeoutError | None:
+        """The last failure, None if every Pod could be marked; those that are gone count as marked."""
+        failure: StatusError | TimeoutError | None = None
         for pod in pods:
             ready = get_condition(pod, "Ready")
             if ready is None or ready.get("status") == "False":
@@ -351,10 +354,10 @@ class NodeLifecycleController:
             except NotFoundError:
                 continue
             except (StatusError, TimeoutError) as error:
-                succeeded = False
+                failure = error
                 self._failed(key_of(pod), error)
             self.recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready")
-        return succeeded
+        return failure
 
     def _node_event(self, node: Object, reason: str, message: str) -> None:
         name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")
