@@ -113,7 +113,7 @@ def _split(text: str) -> Iterator[tuple[int, str]]:
     lines = text.split("\n")
     for index, line in enumerate(lines):
         if _SEPARATOR.match(line):
-            yield start, "\n".join(lines[start:index])
+            yield start, "".join(f"{line}\n" for line in lines[start:index])
             start = index + 1
     yield start, "\n".join(lines[start:])
 
@@ -180,6 +180,8 @@ class _Construction:
             raise self.error("nested too deeply", node)
         self.seen[id(node)] = None
         self.open[id(node)] = None
+        if is_alias:
+            self._count(node)
         self.alias_depth += is_alias
         self._count(node)
         try:
@@ -220,6 +222,7 @@ class _Construction:
             result.update(self.value(source, depth + 1))
 
     def key(self, node: yaml.Node) -> str:
+        self._count(node)
         if not isinstance(node, yaml.ScalarNode):
             raise self.error("a key must be a text, a number or a boolean", node)
         value = self.scalar(node)
@@ -294,9 +297,25 @@ def _parse_json(text: str) -> list[Document | YAMLError] | None:
             return [YAMLError("nested too deeply", offset + 1)]
         except ValueError:
             return None
+        if _is_deep(value):
+            return [YAMLError("nested too deeply", offset + 1)]
         if value is not None:
             documents.append(Document(value, offset + 1, None, text[rest:position], offset))
     return documents
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH + 1):
+        level = [
+            item
+            for one in level
+            if isinstance(one, (dict, list))
+            for item in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
 
 
 class _DuplicateKey(Exception):
