@@ -82,8 +82,8 @@ add_kinds(
             "wait",
             2,
             (*_OBJECT, "why"),
-            "wait: {why}",
-            "the ReplicaSet controller leaves {key} alone for now: {why}",
+            "waits",
+            "the ReplicaSet controller leaves {key} alone: {why}",
         ),
         "replicaset.status": Kind(
             "state",

@@ -184,7 +184,7 @@ class ReplicaSetController:
         try:
             self.consistency.ensure_ready(key)
         except ConsistencyError as error:
-            self._emit("replicaset.wait", key, why=f"the {error.group_resource} cache is behind its own write")
+            self._emit("replicaset.wait", key, why=f"its cache of {error.group_resource} is behind its writes")
             raise
         rs = self.replica_sets.indexer.get(key)
         if rs is None:
@@ -199,7 +199,7 @@ class ReplicaSetController:
         active, terminating = await self._claim(rs, owned)
         failure: APIFailure | None = None
         if not satisfied:
-            self._emit("replicaset.wait", key, why="it expects Pods that its cache has not shown yet")
+            self._emit("replicaset.wait", key, why="it expects Pods that its cache does not show yet")
         elif rs["metadata"].get("deletionTimestamp") is None:
             failure = await self._manage_replicas(key, rs, active)
         await self._report(key, rs, active, terminating if self.report_terminating else None, failure)
