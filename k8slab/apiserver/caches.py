@@ -49,6 +49,13 @@ class Caches:
     def all(self) -> Mapping[str, WatchCache]:
         return self._caches
 
+    def known(self, key: str, revision: int) -> Frozen | None:
+        """What an etcd key held as of `revision`, if that is what its cache has now."""
+        resource, name = self._layout.parse(key)
+        cache = self._caches.get(resource)
+        obj = None if cache is None else cache.objects.get(name)
+        return obj if obj is not None and obj["metadata"]["resourceVersion"] == str(revision) else None
+
     async def run(self) -> None:
         """List everything, then follow the changes for ever; again from a list when history was lost."""
         while True:

@@ -22,7 +22,11 @@ add_kinds(
         "lease.renew": Kind("write", 2, _CALL, "renews {key}", "{who} {does} {what} {key}{detail}"),
         "request": Kind("request", 2, _CALL, "{verb} {resource}", "{who} {does} {what} {key}{detail}"),
         "serve": Kind(
-            "serve", 2, ("verb", "resource", "key"), "serves {verb}", "the API server serves {verb} {resource} {key}"
+            "serve",
+            2,
+            ("verb", "resource", "key", "expected"),
+            "serves {verb}",
+            "the API server serves {verb} {resource} {key}",
         ),
         "admission": Kind(
             "serve",
@@ -44,7 +48,7 @@ add_kinds(
         "etcd.commit": Kind(
             "commit",
             2,
-            ("resource", "key", "revision", "op"),
+            ("resource", "key", "revision", "op", "base"),
             "rev {revision}",
             "etcd commits revision {revision}: {op} {resource} {key}",
         ),
@@ -68,7 +72,7 @@ add_kinds(
         "watch.event": Kind(
             "watch",
             2,
-            ("type", "resource", "key", "revision"),
+            ("type", "resource", "key", "revision", "stream"),
             "{type} {key}",
             "a watch delivers {type} {resource} {key} of revision {revision}",
         ),

@@ -40,7 +40,7 @@ from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
 from k8slab.apiserver.watchcache import WatchCache
 from k8slab.etcd import CompactedError
 from k8slab.etcd import Store as EtcdStore
-from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, sleep
+from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, matches, sleep
 
 __all__ = ["APIServer", "Network"]
 
@@ -90,6 +90,7 @@ class APIServer:
         self.kv: KV = SingleMember(loop, kv, layout=self.layout) if isinstance(kv, EtcdStore) else kv
         self.storage = Storage(self.kv, self.codec, self.layout, loop.trace)
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
+        self.codec.known = self.caches.known
         self.chain = Chain(plugins(disabled), self, loop.trace, lane=lane)
         self.env = Environment(
             clock=loop.clock,
@@ -105,6 +106,7 @@ class APIServer:
         self._stores: dict[GVR, Store] = {}
         self._status: dict[tuple[GVR, str], Strategy] = {}
         self._by_stored: dict[str, Strategy] = {}
+        self._watch_delays: dict[str, int] = {}
         self._tasks: dict[int, Task] = {}
         self._live = 0
         self._streams: dict[int, EventStream] = {}
@@ -239,7 +241,11 @@ class APIServer:
         trace = self.loop.trace
         resource = request.resource.group_resource
         if trace.on and not (resource == LEASES and "lease.renew" in trace.without):
-            trace.emit("serve", self._lane, verb=request.verb, resource=resource, key=request_key(request))
+            expected = None
+            if request.verb == "update" and isinstance(request.body, Mapping):
+                expected = (request.body.get("metadata") or {}).get("resourceVersion") or None
+            key = request_key(request)
+            trace.emit("serve", self._lane, verb=request.verb, resource=resource, key=key, expected=expected)
 
     # -- connections -------------------------------------------------------------------------------
 
@@ -255,6 +261,16 @@ class APIServer:
         """A connection for a client component; its requests appear in the trace's `lane` (the client's name)."""
         profile = self.latency if latency is None else latency_profile(latency)
         return InProcessTransport(self, client, user=user, lane=lane, latency=profile, timeout_ms=timeout_ms)
+
+    def slow_watch(self, client: str, delay_ms: int) -> None:
+        """A fault: every watch event to the component `client` takes `delay_ms` longer (0: as before)."""
+        self._watch_delays[client] = delay_ms
+
+    def extra_watch_ms(self, client: str) -> int:
+        """How much longer a watch event to `client` takes because of `slow_watch`."""
+        if not self._watch_delays:
+            return 0
+        return max((ms for prefix, ms in self._watch_delays.items() if matches(client, prefix)), default=0)
 
     def spawn(self, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> None:
         """Handle a request in a task of this server."""

@@ -95,6 +95,7 @@ class EventStream:
                 resource=self.watch.cache.resource,
                 key=key_of(event.object),
                 revision=int(metadata["resourceVersion"]),
+                stream=self.watch.number,
             )
         return event
 

@@ -129,7 +129,7 @@ class InProcessTransport:
         return Connection(
             lane=self.lane if self.lane == "you" or self.lane.endswith("/informers") else f"{self.lane}/informers",
             client=self.client,
-            delay=lambda: self._latency.watch(self._rng),
+            delay=lambda: self._latency.watch(self._rng) + self.server.extra_watch_ms(self.client),
             blocked=lambda: self._is_cut(self.server.name, self.client),
         )
 

@@ -19,8 +19,8 @@ class WatchOrder:
 
     def judge(self, trace: Trace) -> list[Violation]:
         committed: dict[tuple[str, str], list[int]] = {}
-        streams: dict[int, int] = {}
-        lives: dict[tuple[int, str], str] = {}
+        streams: dict[tuple[str, str, int], int] = {}
+        lives: dict[tuple[tuple[str, str, int], str], str] = {}
         cached: dict[tuple[str, str, str], int] = {}
         found: list[Violation] = []
 
@@ -32,16 +32,17 @@ class WatchOrder:
             if event.kind == "etcd.commit":
                 committed.setdefault((str(data["resource"]), str(data["key"])), []).append(int(data["revision"] or 0))
             elif event.kind == "watch.event" and data["type"] in ("ADDED", "MODIFIED", "DELETED"):
-                stream, key, revision = int(data["stream"] or 0), str(data["key"]), int(data["revision"] or 0)
+                stream = (event.actor, str(data["resource"]), int(data["stream"] or 0))
+                key, revision, name = str(data["key"]), int(data["revision"] or 0), f"stream {stream[2]} of {stream[0]}"
                 if revision <= streams.get(stream, 0) and data["type"] != "ADDED":
-                    report(event.seq, f"stream {stream} delivers revision {revision} after {streams[stream]}")
+                    report(event.seq, f"{name} delivers revision {revision} after {streams[stream]}")
                 streams[stream] = max(revision, streams.get(stream, 0))
                 known = committed.get((str(data["resource"]), key))
                 if known is not None and revision not in known:
-                    report(event.seq, f"stream {stream} delivers {key} at revision {revision}, which never was")
+                    report(event.seq, f"{name} delivers {key} at revision {revision}, which never was")
                 before, now = lives.get((stream, key)), str(data["type"])
                 if (now == "ADDED") == (before in ("ADDED", "MODIFIED")) and before is not None:
-                    report(event.seq, f"stream {stream} delivers {now} of {key} after {before}")
+                    report(event.seq, f"{name} delivers {now} of {key} after {before}")
                 lives[(stream, key)] = now
             elif event.kind == "cache.update" and data["revision"] is not None:
                 place = (event.actor, str(data["resource"]), str(data["key"]))

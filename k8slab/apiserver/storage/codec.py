@@ -10,6 +10,7 @@ Simplified: JSON in place of protobuf for built-in kinds; no encryption at rest.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from k8slab.api.objects import Frozen, Object, freeze
@@ -52,10 +53,14 @@ def encode(obj: Object) -> bytes:
 
 
 class Codec:
-    """Encodes objects, and decodes values of etcd, keeping up to `size` of them by (key, revision)."""
+    """Encodes objects, and decodes values of etcd, keeping up to `size` of them by (key, revision).
 
-    def __init__(self, size: int = 4096) -> None:
+    `known` is asked before a value that is not in the memo is decoded: the watch cache, which has what is current.
+    """
+
+    def __init__(self, size: int = 1024, known: Callable[[str, int], Frozen | None] | None = None) -> None:
         self.decoded = 0
+        self.known = known
         self._texts = _Texts(size)
         self._size = size
         self._memo: dict[tuple[bytes, int], Frozen] = {}
@@ -80,6 +85,8 @@ class Codec:
     def decode(self, kv: KeyValue) -> Frozen:
         """The object in a key-value pair, with its resourceVersion."""
         found = self._memo.get((kv.key, kv.mod_revision))
+        if found is None and self.known is not None:
+            found = self.known(kv.key.decode(), kv.mod_revision)
         if found is None:
             document: dict[str, Any] = json.loads(kv.value)
             self.decoded += 1

@@ -62,7 +62,7 @@ class SingleMember:
         before = self.store.revision
         response = self.store.txn(compare, success, failure)
         if response.revision > before:
-            self._committed(response.revision, success if response.succeeded else failure)
+            self._committed(response.revision, success if response.succeeded else failure, compare)
         return response
 
     async def compact(self, revision: int) -> None:
@@ -72,7 +72,7 @@ class SingleMember:
     def watch(self, key: bytes, range_end: bytes, start_revision: int) -> Watcher:
         return self.store.watch(key, range_end, start_revision=start_revision)
 
-    def _committed(self, revision: int, ops: Sequence[Op]) -> None:
+    def _committed(self, revision: int, ops: Sequence[Op], compare: Sequence[Compare]) -> None:
         self._loop.changed = True
         trace = self._loop.trace
         if not trace.on:
@@ -84,5 +84,14 @@ class SingleMember:
             if resource == "leases.coordination.k8s.io" and "lease.renew" in trace.without:
                 continue
             name = "put" if isinstance(op, PutRequest) else "delete"
-            seq = trace.emit("etcd.commit", self._lane, resource=resource, key=key, revision=revision, op=name)
+            base = next((c.operand for c in compare if c.key == op.key and c.target == "MOD"), None)
+            seq = trace.emit(
+                "etcd.commit",
+                self._lane,
+                resource=resource,
+                key=key,
+                revision=revision,
+                op=name,
+                base=base if isinstance(base, int) else None,
+            )
             trace.commit(revision, seq)

@@ -80,7 +80,7 @@ def test_a_watch_that_goes_back_is_found() -> None:
     h.watch("ADDED", "d/a", second)
     h.watch("MODIFIED", "d/a", first)
     [violation] = judge(h.trace, [WatchOrder()])
-    assert violation.message == "stream 1 delivers revision 1 after 2"
+    assert violation.message == "stream 1 of kcm delivers revision 1 after 2"
 
 
 @pytest.mark.parametrize(
