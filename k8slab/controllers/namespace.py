@@ -17,7 +17,7 @@ import k8slab.controllers.lifecycle_kinds  # noqa: F401
 from k8slab.api.errors import ConflictError, MethodNotSupportedError, NotFoundError, StatusError
 from k8slab.api.objects import Object
 from k8slab.api.pods import is_pod_terminal
-from k8slab.api.scheme import GVR, NAMESPACES, PODS, SCHEME
+from k8slab.api.scheme import GVR, NAMESPACES, PODS, SCHEME, ResourceInfo
 from k8slab.api.times import parse_time, rfc3339
 from k8slab.client import WorkQueue, run_workers
 from k8slab.client.workqueue import BucketRateLimiter, ItemExponentialFailureRateLimiter, Limiter, MaxOfRateLimiter
@@ -55,7 +55,8 @@ class Remains:
 
 
 class NamespaceController:
-    """Option `concurrent-namespace-syncs` (10)."""
+    """Options: `concurrent-namespace-syncs` (10); `namespaced-resources`, a list of GVR; `custom-resources`, a list of
+    ResourceInfo of kinds that are not built in, as `monitor` takes them."""
 
     def __init__(self, ctx: ControllerContext) -> None:
         self.ctx = ctx
@@ -64,6 +65,8 @@ class NamespaceController:
         found: Iterable[GVR] = ctx.options.get("namespaced-resources") or namespaced_resources()
         self.is_ordered = ctx.features.enabled("OrderedNamespaceDeletion")
         self.resources = [PODS, *(gvr for gvr in found if gvr != PODS)]
+        for info in ctx.options.get("custom-resources", ()):
+            self.monitor(info)
         limiter = MaxOfRateLimiter(
             ItemExponentialFailureRateLimiter(5, 60_000),
             BucketRateLimiter(Limiter(10, 100), lambda: ctx.loop.clock.now_ms),
@@ -79,6 +82,11 @@ class NamespaceController:
         """Start the workers."""
         workers = self.ctx.option("concurrent-namespace-syncs", 10)
         run_workers(self.ctx.component, self.queue, self.sync, workers, LANE, informers=(self.namespaces,))
+
+    def monitor(self, info: ResourceInfo) -> None:
+        """Empty one more resource, such as a custom one, if it lives in namespaces."""
+        if info.namespaced and info.gvr not in self.resources:
+            self.resources.append(info.gvr)
 
     def _enqueue(self, namespace: Object) -> None:
         if namespace["metadata"].get("deletionTimestamp") is not None:

@@ -17,6 +17,7 @@ Plain state: no clock, no task, no I/O. Keys and values are bytes and mean nothi
 The caller's duties: drain `watcher.pending` (nothing is dropped, so it grows), not to write from `on_ready`, to
 compact (nothing else ever forgets), and to call `sync_watchers()` for watchers made with `sync=False`.
 
+Upstream: etcd 3.5 server/storage/mvcc, server/etcdserver/txn, api/
 Simplified: one member without Raft, write-ahead log or leases; memory in place of a bbolt file; a watcher is its own
 stream.
 """

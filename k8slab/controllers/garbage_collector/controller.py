@@ -90,7 +90,8 @@ DEFAULT_RESOURCES: tuple[GVR, ...] = (
 
 
 class GarbageCollectorController:
-    """Option `concurrent-gc-syncs` (20): workers of each of the two queues."""
+    """Options: `concurrent-gc-syncs` (20), workers of each of the two queues; `garbage-collector-resources`, a list of
+    GVR; `custom-resources`, a list of ResourceInfo of kinds that are not built in, as `monitor` takes them."""
 
     def __init__(self, ctx: ControllerContext) -> None:
         self.ctx = ctx
@@ -105,6 +106,9 @@ class GarbageCollectorController:
         self._monitors: dict[GVR, SharedInformer] = {}
         for gvr in ctx.options.get("garbage-collector-resources", DEFAULT_RESOURCES):
             self._watch(gvr)
+        for info in ctx.options.get("custom-resources", ()):
+            self.mapper.register(info)
+            self._watch(info.gvr)
 
     def start(self) -> None:
         """Start the workers."""
@@ -308,9 +312,14 @@ class GarbageCollectorController:
         self._tell("gc.absent", identity)
         self._carry_out(self.graph.virtually_deleted(identity))
 
-    def _tell(self, kind: str, identity: ObjectReference, **data: Any) -> None:
+    def _tell(self, event: str, identity: ObjectReference, **data: Any) -> None:
         resource = self.mapper.resource_of(identity).gvr.group_resource
-        self.loop.trace.emit(kind, LANE, resource=resource, key=identity.key, **data)
+        self.loop.trace.emit(event, LANE, resource=resource, key=identity.key, what=identity.kind, **data)
+
+    def view(self) -> dict[str, Any]:
+        """The graph and the two queues."""
+        queues = {queue.name: queue.view() for queue in (self.attempt_to_delete, self.attempt_to_orphan)}
+        return {"graph": self.graph.view(), "queues": queues}
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""

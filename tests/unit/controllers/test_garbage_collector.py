@@ -44,7 +44,7 @@ def test_a_deleted_owner_takes_its_dependents_along_level_by_level(house: House)
     policies = [request.body["propagationPolicy"] for request in house.server.requests if request.verb == "delete"]
     assert policies == ["Background"] * 3
     assert house.told("gc.delete")[0] == (
-        "the garbage collector deletes replicasets.apps default/web-1 (Background): its owners are gone"
+        "the garbage collector deletes ReplicaSet default/web-1 (Background): its owners are gone"
     )
 
 
@@ -94,9 +94,7 @@ def test_a_dependent_whose_owner_never_existed_is_collected() -> None:
     house.server.put(PODS, owned(pod("left"), ghost))
     house.run(1000)
     assert house.keys(PODS) == []
-    assert house.told("gc.absent") == [
-        "the garbage collector finds no replicasets.apps default/ghost at the API server"
-    ]
+    assert house.told("gc.absent") == ["the garbage collector finds no ReplicaSet default/ghost at the API server"]
     house.close()
 
 
@@ -152,20 +150,24 @@ def test_an_owner_of_an_unknown_kind_protects_and_the_loop_counts_as_idle(house:
     assert house.loop.idle
 
 
-def test_a_monitored_custom_resource_owns(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_known_at_start", [False, True], ids=["served later", "served from the start"])
+def test_a_custom_resource_owns(is_known_at_start: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     things = GVR("example.io", "v1", "things")
     info = SCHEME.unstructured(GVK("example.io", "v1", "Thing"))
     scheme = SCHEME.copy()
     scheme.register(info)
     monkeypatch.setattr("tests.fakes.SCHEME", scheme)
+    house = House(GC, options={"custom-resources": [info]} if is_known_at_start else {})
     thing = house.server.put(things, named("thing"))
     house.server.put(PODS, owned(pod("mine"), thing))
-    house.controllers[GC].monitor(info)
+    if not is_known_at_start:
+        house.controllers[GC].monitor(info)
     house.run(1000)
     assert house.keys(PODS) == ["default/mine"]
     house.server.remove(things, "default/thing")
     house.run(1000)
     assert house.keys(PODS) == []
+    house.close()
 
 
 def test_errors_of_the_server_are_outlived(house: House) -> None:

@@ -9,7 +9,18 @@ import pytest
 from k8slab.api.errors import ForbiddenError, InternalError
 from k8slab.api.objects import Object, thaw
 from k8slab.api.pods import get_condition
-from k8slab.api.scheme import CONFIGMAPS, DEPLOYMENTS, NAMESPACES, NODES, PODS, SECRETS, SERVICEACCOUNTS
+from k8slab.api.scheme import (
+    CONFIGMAPS,
+    DEPLOYMENTS,
+    GVK,
+    GVR,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SCHEME,
+    SECRETS,
+    SERVICEACCOUNTS,
+)
 from k8slab.client import Client
 from k8slab.controllers.namespace import namespaced_resources
 from k8slab.controllers.namespace_conditions import NamespaceConditions, updated_conditions
@@ -124,6 +135,20 @@ def test_a_finalizer_holds_the_namespace_and_is_named() -> None:
     world.server.remove(CONFIGMAPS, "doomed/held")
     world.run(10_000)
     assert world.keys(NAMESPACES) == []
+    world.close()
+
+
+def test_custom_resources_are_emptied_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    things = GVR("example.io", "v1", "things")
+    info = SCHEME.unstructured(GVK("example.io", "v1", "Thing"))
+    scheme = SCHEME.copy()
+    scheme.register(info)
+    monkeypatch.setattr("tests.fakes.SCHEME", scheme)
+    world = house(NAME, **{"custom-resources": [info]})
+    world.server.put(things, named("thing", "doomed"))
+    delete(world)
+    world.run(6000)
+    assert world.keys(things) + world.keys(NAMESPACES) == []
     world.close()
 
 
