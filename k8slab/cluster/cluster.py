@@ -37,7 +37,7 @@ from k8slab.cluster.apply import ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, why
 from k8slab.cluster.node import Machine, node_configs
-from k8slab.cluster.readiness import not_ready
+from k8slab.cluster.readiness import is_ready, not_ready
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
@@ -388,7 +388,7 @@ class Cluster:
         """Whether an object exists and is ready."""
         target = self._reference(reference, namespace)
         found = self.mirror.get(target.info.gvr.group_resource, target.key)
-        return found is not None and not not_ready(found, self.mirror)
+        return found is not None and is_ready(found, self.mirror)
 
     def not_ready(self) -> dict[str, str]:
         """The applied objects that are not ready, with the reason of each."""
@@ -402,7 +402,11 @@ class Cluster:
 
     def all_ready(self) -> bool:
         """Whether everything that was applied, and that the simulation acts on, is ready."""
-        return not self.not_ready()
+        for place in self._applied:
+            found = self.mirror.get(*place)
+            if found is None or not is_ready(found, self.mirror):
+                return False
+        return True
 
     # -- recording ---------------------------------------------------------------------------------
 

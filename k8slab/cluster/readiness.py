@@ -12,13 +12,29 @@ from k8slab.api.pods import get_condition
 from k8slab.api.scheme import GVK, gvk_of
 from k8slab.cluster.mirror import Mirror
 
-__all__ = ["ACTED_ON", "DATA", "not_acted_on", "not_ready"]
+__all__ = ["ACTED_ON", "DATA", "is_ready", "not_acted_on", "not_ready"]
 
 
 def not_ready(obj: Object, mirror: Mirror) -> str:
     """Why `obj` (as the store has it) is not ready; "" when it is, or when readiness means nothing for its kind."""
     check = ACTED_ON.get(gvk_of(obj)._replace(version=""))
     return check(obj, mirror) if check is not None else ""
+
+
+def is_ready(obj: Object, mirror: Mirror) -> bool:
+    """Whether `obj` is ready, without looking for a reason: cheap enough to ask after every commit."""
+    gvk = gvk_of(obj)
+    if gvk.group == "apps" and gvk.kind in ("Deployment", "ReplicaSet"):
+        return _has_its_replicas(obj)
+    return not not_ready(obj, mirror)
+
+
+def _has_its_replicas(obj: Object) -> bool:
+    """Of a Deployment or ReplicaSet: the last change was seen, and all replicas are new and available."""
+    status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
+    counts = ("replicas", "availableReplicas") + (("updatedReplicas",) if obj.get("kind") == "Deployment" else ())
+    has_seen: bool = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
+    return has_seen and all(status.get(count, 0) == want for count in counts)
 
 
 def not_acted_on(gvk: GVK) -> str:
@@ -81,11 +97,11 @@ def _first_pod_reason(pods: list[Object], mirror: Mirror) -> str:
 
 def _replica_set(obj: Object, mirror: Mirror) -> str:
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
+    if _has_its_replicas(obj):
+        return ""
     if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
         return "its last change has not been seen by the controller"
     have = status.get("availableReplicas", 0)
-    if status.get("replicas", 0) == want == have:
-        return ""
     failure = _condition(obj, "ReplicaFailure")
     if failure.get("status") == "True":
         return f"{have} of {want} replicas available: {failure.get('message')}"
@@ -94,11 +110,11 @@ def _replica_set(obj: Object, mirror: Mirror) -> str:
 
 def _deployment(obj: Object, mirror: Mirror) -> str:
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
+    if _has_its_replicas(obj):
+        return ""
     if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
         return "its last change has not been seen by the controller"
-    updated, available = status.get("updatedReplicas", 0), status.get("availableReplicas", 0)
-    if updated == want == available == status.get("replicas", 0):
-        return ""
+    available = status.get("availableReplicas", 0)
     progressing = _condition(obj, "Progressing")
     why = f": {progressing.get('message')}" if progressing.get("reason") == "ProgressDeadlineExceeded" else ""
     if obj["spec"].get("paused"):

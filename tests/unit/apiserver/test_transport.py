@@ -128,6 +128,7 @@ def test_a_watch_event_is_caused_by_the_commit_it_tells_of(bench: Bench) -> None
         "resource": "configmaps",
         "key": "default/a",
         "revision": bench.loop.trace[event.cause or 0].data["revision"],
+        "stream": 1,
     }
 
 
