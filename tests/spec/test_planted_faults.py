@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from k8slab.apiserver import SingleMember, watchcache
-from k8slab.check import ALL, Judge, Violation, WatchOrder, timeline
+from k8slab.apiserver.registry import Store as RegistryStore
+from k8slab.check import ALL, Judge, NoLostUpdate, Violation, WatchOrder, timeline
 from k8slab.client import UIDTrackingExpectations, run_workers, shared_informer
 from k8slab.cluster import Cluster, control_plane
 from k8slab.controllers.deployment import Fenceposts, sync
@@ -219,16 +220,37 @@ class Overwriting(Store):
         return super().txn([], success, failure)
 
 
-def test_a_server_over_a_slow_store_loses_no_update(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_a_server_over_a_slow_store_loses_no_update(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_plane, "SingleMember", SlowMember)
-    assert create_and_run(Cluster(latency="none", order="shuffle")) == []
+    assert create_and_run(Cluster(seed=seed, latency="none", order="priority"), replicas=6) == []
 
 
 def test_a_server_that_overwrites_on_conflict_loses_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows when two writers meet: under some of the schedules of a few seeds."""
     monkeypatch.setattr(control_plane, "SingleMember", SlowMember)
     monkeypatch.setattr(control_plane, "Store", Overwriting)
-    found = create_and_run(Cluster(latency="none", order="shuffle"))
+    clusters = [
+        Cluster(seed=seed, latency=latency, order="priority") for seed in range(4) for latency in ("none", "slow-watch")
+    ]
+    found = [text for cluster in clusters for text in create_and_run(cluster, replicas=6)]
     assert any(text.startswith("no lost update: ") and "by somebody who had seen revision" in text for text in found)
+
+
+def test_a_server_that_lets_a_stale_update_through_loses_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of resourceVersion is what sends a controller with an old copy back to its cache."""
+    monkeypatch.setattr(RegistryStore, "_check_revision", lambda *_: None)
+    cluster = Cluster(latency="slow-watch")
+    cluster.apply(deployment(6))
+    settle(cluster, 6)
+    for size in (9, 4, 7):
+        new_image(cluster, f"nginx:1.{size}")
+        cluster.run(for_ms=300)
+        cluster.scale("deploy/web", size)
+        cluster.run(for_ms=300)
+    found = verdict(cluster, [NoLostUpdate()])
+    cluster.close()
+    assert any(text.startswith("no lost update: default/web") for text in found)
 
 
 # -- caches and watches ----------------------------------------------------------------------------
