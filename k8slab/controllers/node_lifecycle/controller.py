@@ -209,6 +209,7 @@ class NodeLifecycleController:
         _count(zones, node, seen.current)
         name = node["metadata"]["name"]
         if seen.current is not None:
+            # The condition as it is now decides: 1.36 taints 0.1 s after Unknown was written, not a round later.
             await self._try(name, self._process_taint_based_eviction(node, seen.current))
             turned = seen.current.get("status") != "True" and seen.observed.get("status") == "True"
             if turned:
