@@ -74,9 +74,9 @@ add_kinds(
         "node.taint": Kind(
             "work",
             1,
-            (*_OBJECT, "added", "removed"),
+            (*_OBJECT, "change"),
             "taint {key}",
-            "the node lifecycle controller taints {key}: adds {added}, removes {removed}",
+            "the node lifecycle controller changes the taints of {key}: {change}",
         ),
         "node.pod-not-ready": Kind(
             "work",

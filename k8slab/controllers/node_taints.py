@@ -120,9 +120,12 @@ class NodeTainter:
         if new == old:
             return
         name = node["metadata"]["name"]
-        self.loop.trace.emit(
-            "node.taint", self.lane, resource="nodes", key=name, added=_names(to_add), removed=_names(to_remove)
+        change = "; ".join(
+            f"{verb} {', '.join(_names(taints))}"
+            for verb, taints in (("adds", to_add), ("removes", to_remove))
+            if taints
         )
+        self.loop.trace.emit("node.taint", self.lane, resource="nodes", key=name, change=change)
         patch: dict[str, Any] = {
             "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
             "spec": {"taints": thaw(new) or None},
@@ -130,6 +133,5 @@ class NodeTainter:
         await self.client.patch(NODES, name, patch)
 
 
-def _names(taints: Iterable[Object]) -> str:
-    found = [f"{str(taint['key']).rpartition('/')[2]}:{taint['effect']}" for taint in taints]
-    return ", ".join(found) or "none"
+def _names(taints: Iterable[Object]) -> list[str]:
+    return [f"{str(taint['key']).rpartition('/')[2]}:{taint['effect']}" for taint in taints]

@@ -316,7 +316,9 @@ class NodeLifecycleController:
             if qps is not None:
                 self.tainters[zone].swap_limiter(qps, self.loop.clock.now_ms)
             self.zone_states[zone] = state
-            self.loop.trace.emit("node.zone", LANE, zone=zone.replace(":\x00:", "/"), before=before, after=state)
+            self.loop.trace.emit(
+                "node.zone", LANE, zone=zone.replace(":\x00:", "/") or "(none)", before=before, after=state
+            )
         self._tainting.wake()
 
     # -- Pods ----------------------------------------------------------------------------------------

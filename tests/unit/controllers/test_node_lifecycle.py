@@ -199,7 +199,7 @@ def test_two_silent_nodes_are_tainted_ten_seconds_apart(nodes: Nodes) -> None:
     times = [
         event.now_ms
         for event in nodes.house.loop.trace
-        if event.kind == "node.taint" and "NoExecute" in str(event.data["added"])
+        if event.kind == "node.taint" and "NoExecute" in str(event.data["change"])
     ]
     assert len(times) == 2
     assert 10_000 <= times[1] - times[0] <= 10_200
