@@ -78,6 +78,7 @@ class EventStream:
         self._ending = ""
         self.closed = False
         watch.on_event = self._pull
+        watch.on_close = lambda: self._finish("the cache begins anew")
 
     # -- the client's side -------------------------------------------------------------------------
 

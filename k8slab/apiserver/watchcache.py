@@ -68,7 +68,8 @@ def _no_fields(obj: Frozen) -> Mapping[str, str]:
 
 
 class CacheWatch:
-    """A watch on a cache. Events go to `pending`; `on_event` is called after each one and must not wait.
+    """A watch on a cache. Events go to `pending`; `on_event` is called after each one, `on_close` when the watch
+    ends, also from the cache's side. Neither may wait.
 
     `prefix` is `namespace/` or empty. Field values come from the cache's `attributes`.
     """
@@ -88,6 +89,7 @@ class CacheWatch:
         self.selects = not (label_selector.empty and field_selector.empty)
         self.pending: deque[CacheEvent] = deque()
         self.on_event: Callable[[], None] | None = None
+        self.on_close: Callable[[], None] | None = None
         self.closed = False
         self.since = 0
         self.number = 0
@@ -129,6 +131,8 @@ class CacheWatch:
         if not self.closed:
             self.closed = True
             self.cache.stop(self)
+            if self.on_close is not None:
+                self.on_close()
 
 
 class WatchCache:

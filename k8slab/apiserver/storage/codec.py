@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from json.encoder import encode_basestring
 from typing import Any
 
 from k8slab.api.objects import Frozen, Object, freeze
@@ -72,7 +73,11 @@ class Codec:
             value = obj[name]
             if name == "metadata":
                 value = {k: v for k, v in value.items() if k != "resourceVersion"}
-            fields.append(f'"{name}":{of(value) if isinstance(value, Frozen) else _encode(value)}')
+            if isinstance(value, str):
+                text = encode_basestring(value)
+            else:
+                text = of(value) if isinstance(value, Frozen) else _encode(value)
+            fields.append(f'"{name}":{text}')
         return ("{" + ",".join(fields) + "}").encode()
 
     def seed(self, key: bytes, revision: int, obj: Frozen) -> None:

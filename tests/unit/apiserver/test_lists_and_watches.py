@@ -200,3 +200,18 @@ def test_a_consistent_list_sees_a_write_of_the_same_instant(bench: Bench) -> Non
 
     bench.run(write_and_list())
     assert counts == [1, 2, 3, 4, 5]
+
+
+def test_watches_end_when_the_server_lost_the_thread_and_lists_anew(bench: Bench) -> None:
+    from k8slab.api.transport import Request
+
+    stream = bench.run(bench.you.watch(Request("watch", CONFIGMAPS, params={"resourceVersion": "0"})))
+    bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}})
+    assert bench.server.caches._watcher is not None
+    bench.server.caches._watcher.cancel()
+    bench.loop.run(for_ms=10)
+    assert stream.closed
+    assert names(bench.call("list", CONFIGMAPS)) == "a"
+    seen = bench.watch(CONFIGMAPS)
+    bench.call("create", CONFIGMAPS, body={"metadata": {"name": "b"}})
+    assert [name for _, name, _ in seen] == ["a", "b"]
