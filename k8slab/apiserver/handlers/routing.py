@@ -73,7 +73,11 @@ def route(method: str, path: str, query: Mapping[str, str], scheme: Scheme) -> R
         raise not_served() from None
     if subresource and subresource not in info.subresources:
         raise not_served()
+    if (namespace and not info.namespaced) or (name and info.namespaced and not namespace):
+        raise not_served()
     verb = _verb(method, info, name, subresource, is_watch_path or is_true(query, "watch"))
+    if info.namespaced and not namespace and verb not in ("list", "watch"):
+        raise method_not_allowed()
     return Route(verb, gvr, namespace, name, subresource, info)
 
 

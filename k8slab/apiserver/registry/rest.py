@@ -42,21 +42,16 @@ def wipe_system_fields(draft: Draft) -> None:
 
 
 def ensure_namespace(ctx: Context, draft: Draft) -> None:
-    """The object's namespace is the request's, filled in where it is missing."""
+    """The object's namespace is the request's: filled in where it is missing, dropped from what has none."""
     metadata = draft["metadata"]
     wanted = ctx.namespace if ctx.info.namespaced else ""
     given = metadata.get("namespace") or ""
-    if given == wanted:
-        if not wanted:
-            metadata.pop("namespace", None)
-        return
-    if given and wanted:
+    if given and wanted and given != wanted:
         raise BadRequestError("the namespace of the provided object does not match the namespace sent on the request")
-    if given:
-        if ctx.gvk.kind == "Namespace":
-            return
-        raise BadRequestError("the namespace of the provided object does not match the namespace sent on the request")
-    metadata["namespace"] = wanted
+    if wanted:
+        metadata["namespace"] = wanted
+    else:
+        metadata.pop("namespace", None)
 
 
 def before_create(ctx: Context, strategy: Strategy, obj: Draft) -> None:

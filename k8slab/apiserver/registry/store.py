@@ -117,6 +117,9 @@ class Store:
         except StorageError as error:
             failure = self._interpret(error, name)
         if isinstance(failure, AlreadyExistsError):
+            if obj["metadata"].get("generateName"):
+                failure.message += ", the server was not able to generate a unique name for the object"
+                failure.details = {**(failure.details or {}), "retryAfterSeconds": 1}
             await self._explain_exists(failure, key)
         raise failure
 

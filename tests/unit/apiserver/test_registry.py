@@ -70,6 +70,18 @@ def test_a_generated_name_that_is_taken_is_drawn_again(bench: Bench) -> None:
     assert first["metadata"]["name"] != second["metadata"]["name"]
 
 
+def test_a_taken_name_with_a_prefix_to_generate_from_says_to_try_again(bench: Bench) -> None:
+    body = {"metadata": {"name": "a", "generateName": "x-"}}
+    bench.call("create", CONFIGMAPS, body=body)
+    message = refused(bench, 409, "create", CONFIGMAPS, body=body)
+    assert message.endswith("already exists, the server was not able to generate a unique name for the object")
+
+
+def test_a_namespace_in_a_cluster_wide_object_is_dropped(bench: Bench) -> None:
+    created = bench.call("create", NODES, ns="", body={"metadata": {"name": "n", "namespace": "x"}})
+    assert "namespace" not in created["metadata"]
+
+
 def test_a_name_that_is_being_deleted_is_said_to_be_so(bench: Bench) -> None:
     bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a", "finalizers": ["ex.io/a"]}})
     assert (
