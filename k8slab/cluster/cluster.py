@@ -25,15 +25,17 @@ that a run can be replayed, forked and shared.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NODES, SERVICEACCOUNTS, gvk_of
-from k8slab.cluster.apply import ApplyResult, apply_manifests, references
+from k8slab.api.scheme import NODES, SCHEME, SERVICEACCOUNTS, gvk_of
+from k8slab.cluster.apply import ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, why
 from k8slab.cluster.node import Machine, node_configs
@@ -42,6 +44,7 @@ from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.sim import (
+    PROFILES,
     Component,
     Hold,
     Input,
@@ -97,7 +100,7 @@ class Cluster:
         self._recording = Recording(
             {
                 "nodes": nodes if isinstance(nodes, int) else [asdict(config) for config in configs],
-                "latency": profile.name,
+                "latency": profile.name if PROFILES.get(profile.name) == profile else list(profile),
                 "release": release,
                 "gates": dict(gates or {}),
                 "options": dict(options or {}),
@@ -193,10 +196,12 @@ class Cluster:
         self, manifests: Sequence[Manifest], *, namespace: str = "default", keep_going: bool = False, wait: bool = True
     ) -> ApplyResult:
         """`apply` for manifests that were loaded before (from several files, say)."""
-        self._input("apply", {"objects": [thaw(m.object) for m in manifests], "namespace": namespace, "wait": wait})
+        objects = [thaw(m.object) for m in manifests]
+        how = {"namespace": namespace, "keep_going": keep_going, "wait": wait}
+        self._input("apply", {"objects": objects, **how})
         for manifest in manifests:
             if not manifest.is_builtin:
-                self._serve_foreign(manifest.object)
+                self.control_plane.serve_foreign(gvk_of(manifest.object))
         scheme = self.control_plane.server.scheme
         job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going)
         if not wait:
@@ -246,7 +251,7 @@ class Cluster:
             "patch",
             {"reference": reference, "patch": thaw(patch), "namespace": namespace, "subresource": subresource},
         )
-        kind = STRATEGIC_MERGE_PATCH if target.info.subresources else MERGE_PATCH
+        kind = STRATEGIC_MERGE_PATCH if target.info.gvk in SCHEME else MERGE_PATCH
         return thaw(  # type: ignore[no-any-return]
             self._do(
                 self._client.patch(
@@ -431,7 +436,8 @@ class Cluster:
             if to_action is not None and given.action > to_action:
                 break
             cluster._run_to(given.action, given.now_ms)
-            cluster._repeat(given)
+            with suppress(ApplyError, StatusError, TimeoutError):  # what was refused then is refused again
+                cluster._repeat(given)
         if to_action is not None:
             cluster._run_to(to_action, None)
         return cluster
@@ -479,11 +485,6 @@ class Cluster:
     def _input(self, command: str, args: dict[str, Any]) -> None:
         self._inputs.append(Input(self.loop.actions, self.now_ms, command, args))
 
-    def _serve_foreign(self, obj: Object) -> None:
-        """A kind of a foreign group is stored as its custom resource definition would allow anything."""
-        for server in self.control_plane.servers:
-            server.register_unstructured(gvk_of(obj))
-
     def _reference(self, text: str, namespace: str) -> Reference:
         return parse_reference(text, namespace, self.control_plane.server.scheme)
 
@@ -502,6 +503,9 @@ class Cluster:
     @classmethod
     def _from_recording(cls, recording: Recording) -> Cluster:
         config = dict(recording.config)
+        if not isinstance(config["latency"], str):
+            name, *bounds = config["latency"]
+            config["latency"] = LatencyProfile(name, *((low, high) for low, high in bounds))
         nodes, timings = config.pop("nodes"), Timings(**config.pop("timings"))
         if not isinstance(nodes, int):
             nodes = [NodeConfig(**{**n, "taints": tuple(n["taints"])}) for n in nodes]

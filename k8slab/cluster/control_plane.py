@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.scheme import GVK, ResourceInfo
 from k8slab.api.transport import Transport
 from k8slab.apiserver import APIServer, SingleMember
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
@@ -44,7 +45,8 @@ class ControlPlane:
     ) -> None:
         self.loop = loop
         self.features = features
-        self.options = options
+        self.custom_resources: list[ResourceInfo] = []
+        self.options = {**options, "custom-resources": self.custom_resources}
         self.store = Store()
         self.kv = SingleMember(loop, self.store)
         self.servers = [
@@ -61,6 +63,17 @@ class ControlPlane:
     def server(self) -> APIServer:
         """The API server that clients use unless told otherwise."""
         return self.servers[0]
+
+    def serve_foreign(self, gvk: GVK) -> None:
+        """Store a kind of a foreign group, as its CustomResourceDefinition would have it; collect and empty it too."""
+        infos = [server.register_unstructured(gvk) for server in self.servers]
+        if infos[0] in self.custom_resources:
+            return
+        self.custom_resources.append(infos[0])
+        for controller in (self.manager.program or {}).values():
+            monitor = getattr(controller, "monitor", None)
+            if monitor is not None:
+                monitor(infos[0])
 
     def client(self, name: str, user: str, server: int = 0) -> Client:
         """A client of the process `name`, whose calls are counted."""
