@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["shadow", "write_page"]
+__all__ = ["write_page"]
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADER = ROOT / "book" / "_static" / "k8slab-static.js"
@@ -37,11 +38,12 @@ def write_page(path: Path, things: Sequence[Any]) -> str:
         state[f"m{number}"] = {"model_module": "anywidget", "model_name": "AnyModel", "state": values}
     shared = book.share({"version_major": 2, "version_minor": 0, "state": state})
     text = json.dumps(shared, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    shutil.copy(LOADER, path.parent)
     views = "".join(f'<script type="{VIEW}">{{"model_id": "m{n}"}}</script>' for n in range(len(things)))
     path.write_text(
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Widgets</title><style>{HOSTILE}</style><body><main><h1>Widgets</h1>{views}</main>"
-        f'<script type="{STATE}">{text}</script><script defer src="{LOADER.as_uri()}"></script>',
+        f'<script type="{STATE}">{text}</script><script defer src="{LOADER.name}"></script>',
         encoding="utf-8",
     )
     return path.as_uri()

@@ -14,7 +14,7 @@ export default { render({ model, el }) {
   const right = (q, ticked) => q.options.every((o, n) => o.correct === ticked.includes(n));
   const score = h("span", { class: "mute" });
   const shown = new Map();
-  const root = h("section", { class: "k", "aria-label": `Quiz: ${bank.title}`, onkeydown: (e) => e.stopPropagation() },
+  const root = h("div", { class: "k", role: "group", "aria-label": `Quiz: ${bank.title}`, onkeydown: (e) => e.stopPropagation() },
     h("div", { class: "head" }, h("b", null, bank.title), score), all.map(question));
 
   function question(q, n) {

@@ -40,7 +40,7 @@ def test_the_steps_tell_the_cycle() -> None:
         "take web-1",
         "TaintToleration rejects node-1",
         "node-2 is feasible",
-        "NodeResourcesFit rejects nod…",
+        "NodeResourcesFit rejects node…",
         "node-4 is feasible",
         "Fit done",
         "node-4 wins",
@@ -53,5 +53,5 @@ def test_no_node_fits() -> None:
     none = explanation()
     none.nodes = none.nodes[:1]
     stepper = Stepper(SchedulingCycle(none.view()))
-    assert stepper.frames["steps"][-1]["text"] == "None of 1 nodes fits: default/web-1 stays pending."
+    assert stepper.frames["steps"][-1]["text"] == "None of 1 nodes fits: web-1 stays pending."
     assert "winner" not in expand(stepper.frames)[-1]["matrix"]
