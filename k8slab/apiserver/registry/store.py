@@ -8,6 +8,7 @@ Simplified: no TTLs of Events; deletecollection works through one list, not page
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from k8slab.api.decoding import decode
@@ -190,9 +191,8 @@ class Store:
 
     async def _delete_without_finalizers(self, ctx: Context, key: str, obj: Draft) -> Frozen:
         try:
-            await self.storage.delete(key, dry_run=ctx.dry_run)
-        except KeyNotFoundError:
-            pass  # somebody else removed the last finalizer too: the object is gone either way
+            with suppress(KeyNotFoundError):  # somebody else removed the last finalizer too: it is gone either way
+                await self.storage.delete(key, dry_run=ctx.dry_run)
         except StorageError as error:
             raise self._interpret(error, ctx.name) from None
         return freeze(obj)  # type: ignore[no-any-return]
