@@ -20,7 +20,7 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
-from k8slab.api.validation import core, pod, pod_update, policy, service, workloads
+from k8slab.api.validation import autoscaling, batch, core, networking, pod, pod_update, policy, service, workloads
 from k8slab.api.validation.metadata import (
     NameRule,
     dns_subdomain,
@@ -59,8 +59,14 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("apps", "Deployment"): workloads.validate_deployment_create,
     ("apps", "ReplicaSet"): workloads.validate_replica_set_create,
     ("apps", "StatefulSet"): workloads.validate_stateful_set_create,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.validate_autoscaler_create,
+    ("batch", "CronJob"): batch.validate_cron_job_create,
+    ("batch", "Job"): batch.validate_job_create,
     ("coordination.k8s.io", "Lease"): policy.validate_lease_create,
     ("discovery.k8s.io", "EndpointSlice"): service.validate_endpoint_slice_create,
+    ("networking.k8s.io", "Ingress"): networking.validate_ingress_create,
+    ("networking.k8s.io", "IngressClass"): networking.validate_ingress_class_create,
+    ("networking.k8s.io", "NetworkPolicy"): networking.validate_network_policy_create,
     ("policy", "PodDisruptionBudget"): policy.validate_disruption_budget_create,
     ("rbac.authorization.k8s.io", "ClusterRole"): policy.validate_cluster_role_create,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_create,
@@ -80,7 +86,13 @@ _UPDATE: dict[tuple[str, str], Update] = {
     ("apps", "Deployment"): workloads.validate_deployment_update,
     ("apps", "ReplicaSet"): workloads.validate_replica_set_update,
     ("apps", "StatefulSet"): workloads.validate_stateful_set_update,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.validate_autoscaler_update,
+    ("batch", "CronJob"): batch.validate_cron_job_update,
+    ("batch", "Job"): batch.validate_job_update,
     ("discovery.k8s.io", "EndpointSlice"): service.validate_endpoint_slice_update,
+    ("networking.k8s.io", "Ingress"): networking.validate_ingress_update,
+    ("networking.k8s.io", "IngressClass"): networking.validate_ingress_class_update,
+    ("networking.k8s.io", "NetworkPolicy"): networking.validate_network_policy_update,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_update,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_update,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_update,
@@ -94,6 +106,8 @@ _STATUS_UPDATE: dict[tuple[str, str], Update] = {
     ("apps", "Deployment"): workloads.validate_workload_status_update,
     ("apps", "ReplicaSet"): workloads.validate_workload_status_update,
     ("apps", "StatefulSet"): workloads.validate_workload_status_update,
+    ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.validate_autoscaler_status_update,
+    ("batch", "Job"): batch.validate_job_status_update,
 }
 
 _ANY_NAME: dict[str, NameRule] = {"rbac.authorization.k8s.io": path_segment, "apiregistration.k8s.io": path_segment}

@@ -32,6 +32,7 @@ __all__ = [
     "not_found",
     "not_negative",
     "not_supported",
+    "omitted",
     "required",
     "too_long",
     "too_many",
@@ -83,6 +84,11 @@ def _detailed(text: str, detail: str) -> str:
 
 def invalid(path: str, value: Any, detail: str) -> Cause:
     return Cause("FieldValueInvalid", _detailed(f"Invalid value: {_show(value)}", detail), path)
+
+
+def omitted(path: str, detail: str) -> Cause:
+    """An invalid value that is not shown."""
+    return Cause("FieldValueInvalid", _detailed("Invalid value", detail), path)
 
 
 def type_invalid(path: str, value: Any, detail: str) -> Cause:

@@ -6,6 +6,7 @@ Upstream: apimachinery/pkg/api/validation/objectmeta.go, generic.go, apiserver/p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ __all__ = [
     "path_segment",
     "validate_annotations",
     "validate_common_update",
+    "validate_domain_prefixed_path",
     "validate_immutable",
     "validate_kube_finalizer",
     "validate_metadata",
@@ -171,6 +173,17 @@ def _validate_managed_fields(entries: Sequence[Mapping[str, Any]]) -> list[Cause
             errors.append(invalid(f"{path}.fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
         if len(entry.get("manager", "").encode()) > 128:
             errors.append(too_long(f"{path}.manager", 128))
+    return errors
+
+
+def validate_domain_prefixed_path(path: str, value: str) -> list[Cause]:
+    domain, slash, rest = value.partition("/")
+    if not slash or not domain or not rest:
+        return [invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = each(path, domain, is_dns1123_subdomain(domain))
+    if not re.fullmatch(r"([A-Za-z0-9/\-._~%!$&'()*+,;=:]+)", rest):
+        detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
+        errors.append(invalid(path, rest, detail))
     return errors
 
 

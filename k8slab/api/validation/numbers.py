@@ -17,6 +17,7 @@ from k8slab.api.validation.field import each, invalid, not_negative
 __all__ = [
     "MAX_INT32",
     "int_or_percent_value",
+    "is_ip",
     "validate_cidr",
     "validate_id",
     "validate_ip",
@@ -72,6 +73,10 @@ def _parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
         return ipaddress.ip_address(text) if "%" not in text else None
     except ValueError:
         return None
+
+
+def is_ip(value: str) -> bool:
+    return _parse_ip(value) is not None
 
 
 def validate_ip(path: str, value: str) -> list[Cause]:

@@ -29,6 +29,7 @@ __all__ = [
     "is_extended_resource",
     "is_hugepage_resource",
     "is_native_resource",
+    "validate_container_resource_name",
     "validate_container_resources",
     "validate_pod_resources",
     "validate_quantity_value",
@@ -74,7 +75,7 @@ def validate_resource_name(path: str, name: str) -> list[Cause]:
     return []
 
 
-def _validate_container_resource_name(path: str, name: str) -> list[Cause]:
+def validate_container_resource_name(path: str, name: str) -> list[Cause]:
     errors = validate_resource_name(path, name)
     if "/" not in name:
         if name not in _STANDARD and not is_hugepage_resource(name):
@@ -153,7 +154,7 @@ def _validate_request_against_limit(path: str, name: str, text: str, limits: Map
 
 
 def validate_container_resources(path: str, resources: Mapping[str, Any], claim_names: Sequence[str]) -> list[Cause]:
-    errors = _validate_requirements(path, resources, _validate_container_resource_name) if resources else []
+    errors = _validate_requirements(path, resources, validate_container_resource_name) if resources else []
     seen: list[str] = []
     for index, claim in enumerate(resources.get("claims", ())):
         name, request = claim.get("name", ""), claim.get("request", "")

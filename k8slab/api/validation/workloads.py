@@ -31,6 +31,8 @@ from k8slab.api.validation.pod import validate_pod_template
 from k8slab.api.validation.selectors import validate_label_selector
 
 __all__ = [
+    "parse_selector",
+    "shown_selector",
     "validate_daemon_set_create",
     "validate_daemon_set_update",
     "validate_deployment_create",
@@ -66,7 +68,7 @@ def _validate_selector(path: str, selector: Object | None, empty: str) -> list[C
     return errors
 
 
-def _parse_selector(selector: Object | None) -> Selector | None:
+def parse_selector(selector: Object | None) -> Selector | None:
     try:
         return selector_from_dict(selector)
     except ValueError:
@@ -101,7 +103,7 @@ def _validate_template_for_replica_set(path: str, template: Object, selector: Se
 def _validate_selector_and_template(spec: Object, empty: str) -> list[Cause]:
     selector = spec.get("selector")
     errors = _validate_selector("spec.selector", selector, empty)
-    parsed = _parse_selector(selector)
+    parsed = parse_selector(selector)
     if parsed is None:
         errors.append(invalid("spec.selector", shown_selector(selector), "invalid label selector"))
         return errors
@@ -182,7 +184,7 @@ def validate_daemon_set_create(daemon_set: Object) -> list[Cause]:
 def _validate_daemon_set_spec(spec: Object) -> list[Cause]:
     selector, template = spec.get("selector"), spec["template"]
     errors = validate_label_selector("spec.selector", selector)
-    parsed = _parse_selector(selector)
+    parsed = parse_selector(selector)
     if parsed is not None and not parsed.matches(template.get("metadata", {}).get("labels", {})):
         labels = template.get("metadata", {}).get("labels")
         shown = dict(sorted(labels.items())) if labels else None
@@ -247,7 +249,7 @@ def _validate_stateful_set_spec(spec: Object) -> list[Cause]:
     errors += not_negative("spec.ordinals.start", spec.get("ordinals", {}).get("start"))
     selector = spec.get("selector")
     errors += _validate_selector("spec.selector", selector, "empty selector is invalid for statefulset")
-    parsed = _parse_selector(selector)
+    parsed = parse_selector(selector)
     if parsed is None:
         errors.append(invalid("spec.selector", shown_selector(selector), ""))
     else:

@@ -1,14 +1,19 @@
 """Adapter for vectors/validation.json: decoding, defaulting and validation of creates and updates.
 
-The recording had no `--allow-privileged` flag.
+The recording had no `--allow-privileged` flag. Jobs get their selector first, as the registry gives it.
 """
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from k8slab.api.decoding import DecodeError
 from k8slab.api.defaults import apply_defaults
 from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import pod, validate_create, validate_update
+from k8slab.apiserver.registry.context import Context
+from k8slab.apiserver.registry.workloads import JobStrategy
+
+UID = "00000000-0000-4000-8000-000000000001"
 
 
 def _prepare(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -27,6 +32,9 @@ def run(case_input: dict[str, Any]) -> Any:
     try:
         if case_input["op"] == "create":
             obj = _prepare(case_input["manifest"])
+            if obj["kind"] == "Job":
+                obj["metadata"]["uid"] = UID
+                JobStrategy().prepare_for_create(cast(Context, SimpleNamespace(gvk=gvk_of(obj))), obj)
             causes = pod.validate_pod_create(obj, allow_privileged=False) if obj["kind"] == "Pod" else []
             causes = causes or validate_create(obj)
         else:
