@@ -12,7 +12,7 @@ from typing import Any
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
 from k8slab.api.labels import go_quote
-from k8slab.api.objects import Frozen, Object
+from k8slab.api.objects import Frozen, FrozenList, Object
 from k8slab.api.patch.go_values import PatchError, go_text
 from k8slab.api.patch.json_patch import json_patch
 from k8slab.api.patch.merge import merge_patch
@@ -87,24 +87,17 @@ def _typed(
     existing: Object, patched: dict[str, Any], patch_type: str, patch: Any, gvk: GVK
 ) -> tuple[Object, list[str]]:
     """Check types of what changed, and drop what the kind does not have."""
-    changed = {k: v for k, v in patched.items() if not isinstance(v, Frozen) or v is not existing.get(k)}
     if patched.get("kind") != existing.get("kind"):
         why = f'no kind "{patched.get("kind")}" is registered for version "{gvk.api_version}"'
         raise _invalid_patch(_json(patched), why)
+    shared = {k: v for k, v in patched.items() if isinstance(v, (Frozen, FrozenList)) and v is existing.get(k)}
     try:
-        decoded = decode({**changed, "metadata": patched.get("metadata")}, gvk)
+        decoded = decode({k: v for k, v in patched.items() if k not in shared}, gvk)
     except DecodeError as error:
         shown = go_text(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json(patched)
         raise _invalid_patch(shown, str(error)) from None
-    typed = {k: decoded.object[k] for k in changed if k in decoded.object}
-    result = {k: typed.get(k, v) for k, v in patched.items() if k in typed or k not in changed}
-    for name, value in decoded.object.items():
-        if name not in result and name not in changed and name not in existing:
-            result[name] = value
-    missing = [k for k in existing if k not in patched and k in decoded.object]
-    result.update({k: decoded.object[k] for k in missing})
-    result.update(apiVersion=gvk.api_version, kind=gvk.kind)
-    return result, sorted(decoded.unknown)
+    merged = {**decoded.object, **shared, "apiVersion": gvk.api_version, "kind": gvk.kind}
+    return {k: merged[k] for k in dict.fromkeys((*existing, *merged)) if k in merged}, sorted(decoded.unknown)
 
 
 def _json(value: Any) -> str:

@@ -1,0 +1,93 @@
+"""Patches as the server applies them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8slab.api.errors import StatusError
+from k8slab.api.objects import freeze
+from k8slab.api.scheme import GVK
+from k8slab.api.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from k8slab.apiserver.handlers.patching import apply_patch, parse_patch
+
+POD = GVK("", "v1", "Pod")
+OLD = freeze(
+    {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i:1", "resources": {}}]},
+        "status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]},
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "patch"),
+    [
+        pytest.param(MERGE_PATCH, {"status": {"phase": "Running"}}, id="merge patch"),
+        pytest.param(STRATEGIC_MERGE_PATCH, {"status": {"phase": "Running"}}, id="strategic merge patch"),
+    ],
+)
+def test_what_a_patch_does_not_name_is_shared(patch_type: str, patch: Any) -> None:
+    new, unknown = apply_patch(OLD, patch, patch_type, POD)
+    assert new["status"]["phase"] == "Running" and new["status"]["conditions"] == OLD["status"]["conditions"]
+    assert new["spec"] is OLD["spec"] and new["metadata"] is OLD["metadata"] and unknown == []
+
+
+def test_a_json_patch_changes_one_place() -> None:
+    new, _ = apply_patch(OLD, [{"op": "replace", "path": "/status/phase", "value": "Failed"}], JSON_PATCH, POD)
+    assert new == {**OLD, "status": {**OLD["status"], "phase": "Failed"}}
+
+
+def test_conditions_merge_by_type() -> None:
+    patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "X", "status": "True"}]}}
+    new, _ = apply_patch(OLD, patch, STRATEGIC_MERGE_PATCH, POD)
+    assert {c["type"]: c["status"] for c in new["status"]["conditions"]} == {"Ready": "True", "X": "True"}
+
+
+def test_a_removed_struct_comes_back_empty_and_an_unknown_field_does_not() -> None:
+    new, unknown = apply_patch(OLD, {"status": None, "bogus": 1, "spec": {"extra": 2}}, MERGE_PATCH, POD)
+    assert new["status"] == {} and "bogus" not in new and unknown == ["bogus", "spec.extra"]
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "patch", "code"),
+    [
+        pytest.param(JSON_PATCH, [{"op": "test", "path": "/kind", "value": "X"}], 422, id="a test that fails"),
+        pytest.param(MERGE_PATCH, {"spec": {"hostNetwork": "yes"}}, 422, id="a wrong type"),
+        pytest.param(MERGE_PATCH, {"kind": "Secret"}, 422, id="another kind"),
+        pytest.param(STRATEGIC_MERGE_PATCH, {"spec": {"containers": [{"image": "x"}]}}, 500, id="no merge key"),
+        pytest.param("text/plain", {}, 400, id="an unknown patch type"),
+    ],
+)
+def test_patches_that_cannot_be_applied(patch_type: str, patch: Any, code: int) -> None:
+    with pytest.raises(StatusError) as caught:
+        apply_patch(OLD, patch, patch_type, POD)
+    assert caught.value.code == code
+
+
+def test_a_strict_patch_refuses_unknown_fields() -> None:
+    with pytest.raises(StatusError) as caught:
+        apply_patch(OLD, {"foo": 1}, STRATEGIC_MERGE_PATCH, POD, strict=True)
+    assert caught.value.message == (
+        ' "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("patch_type", "body", "text"),
+    [
+        pytest.param(
+            MERGE_PATCH, b"[1]", "json: cannot unmarshal array into Go value of type map", id="a list to merge"
+        ),
+        pytest.param(JSON_PATCH, b"{}", "json: cannot unmarshal object into Go value of type []handlers", id="no list"),
+        pytest.param(STRATEGIC_MERGE_PATCH, b"notjson", "invalid character 'o' in literal null", id="no JSON"),
+    ],
+)
+def test_bodies_that_are_no_patches(patch_type: str, body: bytes, text: str) -> None:
+    with pytest.raises(StatusError) as caught:
+        parse_patch(body, patch_type)
+    assert caught.value.code == 400 and text in caught.value.message
