@@ -33,12 +33,12 @@ _FIELD_OF = {
 
 def validate_autoscaler_create(autoscaler: Object) -> list[Cause]:
     errors = validate_metadata(autoscaler["metadata"], True, dns_subdomain)
-    return errors + _validate_spec(_stored(autoscaler)["spec"], 1)
+    return errors + _validate_spec(_stored(autoscaler)["spec"], {})
 
 
 def validate_autoscaler_update(new: Object, old: Object) -> list[Cause]:
-    lowest = 0 if old["spec"].get("minReplicas") == 0 else 1
-    return validate_metadata_update(new["metadata"], old["metadata"]) + _validate_spec(_stored(new)["spec"], lowest)
+    errors = validate_metadata_update(new["metadata"], old["metadata"])
+    return errors + _validate_spec(_stored(new)["spec"], old["spec"])
 
 
 def validate_autoscaler_status_update(new: Object, old: Object) -> list[Cause]:
@@ -52,8 +52,10 @@ def _stored(autoscaler: Object) -> Object:
     return autoscaler if autoscaler["apiVersion"] == "autoscaling/v2" else to_storage_version(dict(autoscaler))
 
 
-def _validate_spec(spec: Object, lowest: int) -> list[Cause]:
+def _validate_spec(spec: Object, before: Object) -> list[Cause]:
+    """`before`: the old spec; what was wrong there may stay."""
     errors: list[Cause] = []
+    lowest = 0 if before.get("minReplicas") == 0 else 1
     least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     if least is not None and least < lowest:
         errors.append(invalid("spec.minReplicas", least, f"must be greater than or equal to {lowest}"))
@@ -63,7 +65,11 @@ def _validate_spec(spec: Object, lowest: int) -> list[Cause]:
         errors.append(invalid("spec.maxReplicas", most, "must be greater than 0"))
     if least is not None and most < least:
         errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    errors += _validate_reference("spec.scaleTargetRef", spec.get("scaleTargetRef") or {})
+    target = spec.get("scaleTargetRef") or {}
+    needs_group = target.get("kind") != "ReplicationController"
+    if before and "/" not in before.get("scaleTargetRef", {}).get("apiVersion", ""):
+        needs_group = False
+    errors += _validate_reference("spec.scaleTargetRef", target, needs_group=needs_group)
     metrics = spec.get("metrics") or ()
     for index, metric in enumerate(metrics):
         errors += _validate_metric(f"spec.metrics[{index}]", metric)
@@ -77,7 +83,7 @@ def _validate_spec(spec: Object, lowest: int) -> list[Cause]:
     return errors
 
 
-def _validate_reference(path: str, reference: Object) -> list[Cause]:
+def _validate_reference(path: str, reference: Object, *, needs_group: bool = False) -> list[Cause]:
     errors: list[Cause] = []
     for key in ("kind", "name"):
         if value := reference.get(key, ""):
@@ -85,7 +91,9 @@ def _validate_reference(path: str, reference: Object) -> list[Cause]:
         else:
             errors.append(required(f"{path}.{key}"))
     version = reference.get("apiVersion", "")
-    if not version and path == "spec.scaleTargetRef":
+    if version.count("/") > 1:
+        errors.append(invalid(f"{path}.apiVersion", version, f"unexpected GroupVersion string: {version}"))
+    elif needs_group and not version.partition("/")[1]:
         errors.append(invalid(f"{path}.apiVersion", version, "apiVersion must specify API group"))
     return errors
 
