@@ -1,7 +1,8 @@
 """Applying manifests, as `kubectl apply` does: create what is missing, patch what differs from last time.
 
-Everything is checked before anything is written: the manifests against their schema, then (several objects, and
-where the namespace exists already) each against the server with a dry run. Only then are they sent.
+Everything is checked before anything is written: the manifests against their schema, then (several objects) each
+against the server with a dry run. What needs a Namespace, ServiceAccount or PriorityClass that comes with it cannot be
+asked of the server before; that is defaulted and validated here. Only then are they sent.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply (client-side apply), pkg/util/apply (last-applied annotation)
 Simplified: no --prune, no server-side apply; no retry of a conflicting patch (the server retries).
@@ -10,19 +11,22 @@ Simplified: no --prune, no server-side apply; no retry of a conflicting patch (t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from k8slab.api.errors import NotFoundError, StatusError
+from k8slab.api.defaults import apply_defaults
+from k8slab.api.errors import ForbiddenError, InvalidError, NotFoundError, StatusError
 from k8slab.api.manifests import Manifest, ManifestError
 from k8slab.api.objects import Object, thaw
 from k8slab.api.patch import create_three_way_merge_patch, create_three_way_strategic_patch
-from k8slab.api.scheme import SCHEME, ResourceInfo, Scheme, gvk_of
+from k8slab.api.scheme import NAMESPACES, SCHEME, ResourceInfo, Scheme, gvk_of
 from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from k8slab.api.validation import validate_create
 from k8slab.client import Client
 from k8slab.cluster.readiness import not_acted_on
 from k8slab.cluster.references import Reference
+from k8slab.sim import sleep
 
 __all__ = [
     "LAST_APPLIED",
@@ -38,6 +42,9 @@ __all__ = [
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 MAX_REPLICAS = 20_000
 """More replicas than this would only fill memory: the simulation refuses them."""
+
+_ACCOUNT_TRIES, _ACCOUNT_MS = 100, 100
+"""How often, and how long apart, a Pod is sent again while its new namespace has no ServiceAccount yet."""
 
 _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1, "PriorityClass": 2, "ServiceAccount": 3}
 
@@ -145,13 +152,13 @@ async def apply_manifests(
 ) -> ApplyResult:
     """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found."""
     targets, problems = _targets(scheme, manifests, namespace)
-    fresh = {t.name for t in targets if t.info.gvk.kind == "Namespace"}
+    fresh = await _fresh_namespaces(client, targets)
     is_several = len(manifests) > 1  # one object cannot be half applied: no dry run first
     good = []
     for target in targets:
         try:
-            if is_several and target.namespace not in fresh:
-                await _apply(client, target, dry_run=True)
+            if is_several:
+                await _check(client, target, fresh, targets)
             good.append(target)
         except (StatusError, TimeoutError) as error:
             problems.append(f"{_where(target.manifest)}: {_text(error)}")
@@ -160,13 +167,58 @@ async def apply_manifests(
     applied: list[Applied] = []
     for target in good:
         try:
-            applied.append(await _apply(client, target, dry_run=False))
+            applied.append(await _apply_when_possible(client, target, fresh))
         except (StatusError, TimeoutError) as error:
             problems.append(f"{_where(target.manifest)}: {_text(error)}")
             if not keep_going:
                 raise ApplyError(problems, applied) from error
     warnings = [f"{_where(m)}: {w}" for m in manifests for w in m.warnings]
     return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
+
+
+async def _fresh_namespaces(client: Client, targets: Sequence[_Target]) -> dict[str, None]:
+    """The namespaces that come with the manifests and do not exist yet."""
+    fresh: dict[str, None] = {}
+    for target in targets:
+        if target.info.gvr == NAMESPACES:
+            try:
+                await client.get(NAMESPACES, target.name)
+            except NotFoundError:
+                fresh[target.name] = None
+    return fresh
+
+
+async def _check(client: Client, target: _Target, fresh: Mapping[str, None], targets: Sequence[_Target]) -> None:
+    """StatusError when the object would be refused."""
+    if target.namespace not in fresh and not _comes_with_its_needs(target, targets):
+        await _apply(client, target, dry_run=True)
+        return
+    causes = validate_create(apply_defaults(target.object))
+    if causes:
+        raise InvalidError.of(target.info.gvk.kind, target.name, causes, target.info.gvk.group)
+
+
+def _comes_with_its_needs(target: _Target, targets: Sequence[_Target]) -> bool:
+    """A Pod whose ServiceAccount or PriorityClass is applied together with it."""
+    if target.info.gvk.kind != "Pod":
+        return False
+    spec = target.object.get("spec") or {}
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    needs = [("ServiceAccount", target.namespace, account), ("PriorityClass", "", spec.get("priorityClassName"))]
+    return any((t.info.gvk.kind, t.namespace, t.name) in needs for t in targets)
+
+
+async def _apply_when_possible(client: Client, target: _Target, fresh: Mapping[str, None]) -> Applied:
+    """Apply; a Pod in a new namespace is sent again until the namespace has its ServiceAccount (kubectl would fail)."""
+    tries = _ACCOUNT_TRIES if target.info.gvk.kind == "Pod" and target.namespace in fresh else 1
+    while True:
+        try:
+            return await _apply(client, target, dry_run=False)
+        except ForbiddenError as error:
+            tries -= 1
+            if tries <= 0 or "error looking up service account" not in error.message:
+                raise
+            await sleep(_ACCOUNT_MS)
 
 
 def references(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> list[Reference]:
@@ -190,7 +242,7 @@ def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> t
         gvk = gvk_of(manifest.object)
         info = scheme.resource_of(gvk)
         obj = thaw(manifest.object)
-        metadata = obj.setdefault("metadata", {})
+        metadata = obj["metadata"] = obj.get("metadata") or {}
         home = metadata.get("namespace") or namespace if info.namespaced else ""
         if home:
             metadata["namespace"] = home

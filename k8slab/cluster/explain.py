@@ -5,6 +5,7 @@ Upstream: kubectl describe (the role)
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from k8slab.cluster.references import Reference
 from k8slab.sim import KINDS, Trace, TraceEvent
 
 __all__ = ["Explanation", "Why", "explain", "last_event_of", "why"]
+
+
+_WIDTH = 76  # of a page's column
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,21 @@ class Why:
 
     events: tuple[TraceEvent, ...]
 
-    def main(self) -> tuple[TraceEvent, ...]:
+    def main(self) -> Why:
         """The walk without its details; the event asked for is always there."""
-        return tuple(e for e in self.events if KINDS[e.kind].level == 1 or e is self.events[-1])
+        return Why(tuple(e for e in self.events if KINDS[e.kind].level == 1 or e is self.events[-1]))
 
     def __len__(self) -> int:
         return len(self.events)
 
     def __str__(self) -> str:
         width = len(f"{self.events[-1].now_ms:,}") if self.events else 1
-        return "\n".join(f"{e.now_ms:>{width},} ms  {e.message}" for e in self.events)
+        indent = " " * (width + 5)
+        lines = []
+        for event in self.events:
+            text = f"{event.now_ms:>{width},} ms  {event.message}"
+            lines.append(textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False))
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return str(self)

@@ -42,7 +42,7 @@ def not_acted_on(gvk: GVK) -> str:
     key = gvk._replace(version="")
     if key in ACTED_ON or key in DATA:
         return ""
-    return f"stored; nothing in this simulation acts on {gvk.kind}s"
+    return f"stored; nothing in this simulation acts on {gvk.kind} objects"
 
 
 def _condition(obj: Object, kind: str) -> Object:
