@@ -1,8 +1,8 @@
 """Applying manifests, as `kubectl apply` does: create what is missing, patch what differs from last time.
 
 Everything is checked before anything is written: the manifests against their schema, then (several objects) each
-against the server with a dry run. What needs a Namespace, ServiceAccount or PriorityClass that comes with it cannot be
-asked of the server before; that is defaulted and validated here. Only then are they sent.
+against the server with a dry run. For what needs a Namespace, ServiceAccount or PriorityClass that comes with it, a
+copy without these needs is asked about. Only then are they sent.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply (client-side apply), pkg/util/apply (last-applied annotation)
 Simplified: no --prune, no server-side apply; no retry of a conflicting patch (the server retries).
@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from k8slab.api.defaults import apply_defaults
-from k8slab.api.errors import ForbiddenError, InvalidError, NotFoundError, StatusError
+from k8slab.api.errors import AlreadyExistsError, ForbiddenError, NotFoundError, StatusError
 from k8slab.api.manifests import Manifest, ManifestError
 from k8slab.api.objects import Object, thaw
 from k8slab.api.patch import create_three_way_merge_patch, create_three_way_strategic_patch
 from k8slab.api.scheme import NAMESPACES, SCHEME, ResourceInfo, Scheme, gvk_of
 from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from k8slab.api.validation import validate_create
 from k8slab.client import Client
 from k8slab.cluster.readiness import not_acted_on
 from k8slab.cluster.references import Reference
@@ -190,22 +189,35 @@ async def _fresh_namespaces(client: Client, targets: Sequence[_Target]) -> dict[
 
 async def _check(client: Client, target: _Target, fresh: Mapping[str, None], targets: Sequence[_Target]) -> None:
     """StatusError when the object would be refused."""
-    if target.namespace not in fresh and not _comes_with_its_needs(target, targets):
+    copy = _without_needs(target, fresh, targets)
+    if copy is target:
         await _apply(client, target, dry_run=True)
         return
-    causes = validate_create(apply_defaults(target.object))
-    if causes:
-        raise InvalidError.of(target.info.gvk.kind, target.name, causes, target.info.gvk.group)
+    with suppress(AlreadyExistsError):  # what is valid may well have the name of something else
+        await client.create(copy.info.gvr, copy.object, copy.namespace or None, dry_run="All")
 
 
-def _comes_with_its_needs(target: _Target, targets: Sequence[_Target]) -> bool:
-    """A Pod whose ServiceAccount or PriorityClass is applied together with it."""
-    if target.info.gvk.kind != "Pod":
-        return False
-    spec = target.object.get("spec") or {}
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    needs = [("ServiceAccount", target.namespace, account), ("PriorityClass", "", spec.get("priorityClassName"))]
-    return any((t.info.gvk.kind, t.namespace, t.name) in needs for t in targets)
+def _without_needs(target: _Target, fresh: Mapping[str, None], targets: Sequence[_Target]) -> _Target:
+    """The object as it could be created now, without the ones that come with it: in the namespace `default` if its own
+    is new, a Pod without ServiceAccount and PriorityClass if those are. `target` itself where nothing is missing."""
+    together = {(t.info.gvk.kind, t.namespace, t.name): None for t in targets}
+    is_fresh, obj = target.namespace in fresh, target.object
+    if target.info.gvk.kind == "Pod" and isinstance(obj.get("spec"), dict):
+        spec = dict(obj["spec"])
+        account = spec.get("serviceAccountName") or spec.get("serviceAccount") or "default"
+        if ("ServiceAccount", target.namespace, account) in together or (is_fresh and account == "default"):
+            spec = {k: v for k, v in spec.items() if k not in ("serviceAccountName", "serviceAccount")}
+        elif is_fresh:
+            why = f'error looking up service account {target.namespace}/{account}: serviceaccount "{account}" not found'
+            raise ForbiddenError.of("pods", target.name, why)
+        if ("PriorityClass", "", spec.get("priorityClassName")) in together:
+            del spec["priorityClassName"]
+        obj = obj if spec == obj["spec"] else {**obj, "spec": spec}
+    if is_fresh:
+        obj = {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
+    return (
+        target if obj is target.object else target._replace(object=obj, namespace=obj["metadata"].get("namespace", ""))
+    )
 
 
 async def _apply_when_possible(client: Client, target: _Target, fresh: Mapping[str, None]) -> Applied:
