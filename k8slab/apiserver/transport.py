@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.errors import StatusError
@@ -220,7 +221,7 @@ def request_key(request: Request) -> str:
     if not name and request.verb == "create" and isinstance(request.body, Mapping):
         metadata: Mapping[str, Any] = request.body.get("metadata") or {}
         name = metadata.get("name") or f"{metadata.get('generateName', '')}…"
-    return f"{namespace}/{name}" if namespace and name else name or namespace
+    return intern(f"{namespace}/{name}" if namespace and name else name or namespace)  # many events repeat it
 
 
 def _kind_of(request: Request) -> str:
