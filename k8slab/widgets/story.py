@@ -35,6 +35,7 @@ __all__ = [
 
 ROLES = ("you", "api", "etcd", "ctl", "sched", "node", "net", "auto")
 LABEL, SHORT, TEXT, MARK_LABEL = 15, 7, 120, 30
+LOG_LABEL = 26  # what the log shows in one line
 MOST_LANES = 14
 
 
@@ -153,6 +154,7 @@ def _lane(lane: str) -> Lane:
 
 LABELS: dict[str, str] = {
     "etcd.commit": "rev {revision}: {resource} {key}",
+    "schedule.decide": "{key} to {node}",
     "serve": "{verb} {resource} {key}",
 }
 """Labels that a log needs longer than the table's: a format by event kind."""
@@ -174,7 +176,7 @@ def words(event: TraceEvent) -> tuple[str, str]:
         return _cut(event.kind, MARK_LABEL), _cut(f"{event.actor}: {event.kind}.", TEXT)
     data = _readable(event.data)
     label, text = LABELS.get(event.kind, kind.label_format).format_map(data), kind.text(data)
-    if len(label) > MARK_LABEL:
+    if len(label) > LOG_LABEL:
         label = _cut(_without_hash(label), MARK_LABEL)
     text = _sentence(text)
     return label, text if len(text) <= TEXT else _cut(_without_hash(text), TEXT)

@@ -15,7 +15,7 @@ export default { render({ model, el }) {
   const shadow = el.attachShadow({ mode: "open" });
   const live = model.get("live") && !model.isStatic;
   const $ = {};
-  let trace, states, seqAt, laneOf, view, timer, waiting, lastFocus;
+  let trace, states, seqAt, laneOf, view, timer, waiting;
   let i = 0, order = [], main = true, why = null, speed = 1, pin = "", width = 0, rows = [];
   const ctx = { go, causeIn, shownSeq, ancestors, ask, role: (k) => laneOf[trace.steps[k].actor].role };
 
@@ -25,7 +25,8 @@ export default { render({ model, el }) {
     states = expand(trace);
     seqAt = new Map(trace.steps.map((x, k) => [x.seq, k]));
     laneOf = Object.fromEntries(trace.lanes.map((l) => [l.id, l]));
-    Object.assign(ctx, { trace, steps: trace.steps });
+    const timeless = !live && trace.steps.every((x) => x.t === trace.steps[0].t); // nothing takes time
+    Object.assign(ctx, { trace, steps: trace.steps, timeless, time: timeless ? () => "" : ms });
     const n = trace.steps.filter((x) => x.level === 1).length;
     $.lm.textContent = `main ${n}`;
     $.la.textContent = `all ${trace.steps.length}`;
@@ -210,7 +211,7 @@ export default { render({ model, el }) {
     Object.assign(ctx, { order, why });
     rows = order.map((k, j) => {
       const st = trace.steps[k];
-      return h("li", { onclick: () => go(j) }, h("span", { class: "n" }, ms(st.t)),
+      return h("li", { onclick: () => go(j) }, h("span", { class: "n" }, ctx.timeless ? k + 1 : ms(st.t)),
         h("span", { class: "icon" }, icon(ctx.role(k), st.kind)),
         h("span", null, trace.state0.objects ? st.label : st.text));
     });
@@ -244,7 +245,7 @@ export default { render({ model, el }) {
     $.la.setAttribute("aria-pressed", String(!main));
     view.update();
     root.style.setProperty("--h", `${Math.max(560, 166 + LEAST + $.stage.offsetHeight)}px`);
-    $.t.textContent = `t = ${ms(st.t)} ms`;
+    $.t.textContent = ctx.timeless ? "" : `t = ${ms(st.t)} ms`;
     $.pos.textContent = walk ? `cause ${i + 1} of ${order.length}` : `step ${k + 1} of ${trace.steps.length}`;
     $.kind.replaceChildren(icon(ctx.role(k), st.kind), (MARKS[st.kind] ?? [0, st.kind])[1]);
     $.txt.textContent = st.text;
@@ -314,8 +315,11 @@ export default { render({ model, el }) {
       $.pin.replaceChildren(h("option", { value: "" }), ...names.map((n) => h("option", { value: n }, short(n))));
     }
     $.pin.value = names.includes(pin) ? pin : "";
-    const shown = [pin, st.focus, lastFocus].find((n) => n && objs[n]) ?? null;
-    if (!pin) lastFocus = shown;
+    let shown = objs[pin] ? pin : null; // else the object of this step, or of the last one that had one
+    for (let j = i; j >= 0 && !shown; j--) {
+      const focus = trace.steps[order[j]].focus;
+      if (objs[focus]) shown = focus;
+    }
     lastShown = shown;
     $.pin.options[0].textContent = shown && !pin ? short(shown) : "follow the step";
     $.wo.hidden = !shown;
@@ -343,6 +347,7 @@ export default { render({ model, el }) {
       return d;
     }));
     $.yaml.scrollTop = first ? Math.max(0, first.offsetTop - 36) : 0;
+    $.yaml.scrollTop -= $.yaml.scrollTop % 18; // whole lines
   }
   const short = (n) => n.replace("/default/", "/");
 

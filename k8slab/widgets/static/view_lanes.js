@@ -46,7 +46,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       m.append(s("title", null, steps[k].text));
       g.append(m);
     });
-    times = ticks.map(([j, tx, t]) => [j, tx, s("text", { x: tx, y: 15, "text-anchor": "middle", class: "mute" }, ms(t))]);
+    times = ticks.map(([j, tx, t]) => [j, tx, s("text", { x: tx, y: 15, "text-anchor": "middle", class: "mute" }, ctx.time(t))]);
     over = s("g");
     scene = s("g", { class: "scene" }, times.map((q) => q[2]), g, over);
     const heads = rows.map((l) => {
@@ -56,10 +56,10 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       return [band, held, rest];
     });
     host.replaceChildren(s("svg", { width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": "A row for each component, steps from left to right. The text below says the same." },
+      "aria-label": "A row for each component, steps from left to right. The text says the same." },
       s("defs", null, s("clipPath", { id: "cut" }, cut),
         s("clipPath", { id: "plot" }, s("rect", { x: LBL, width: room, height: H })), TIP()),
-      heads, s("text", { x: 26, y: 15, class: "mute" }, narrow ? "t (ms)" : "virtual time, ms"),
+      heads, s("text", { x: 26, y: 15, class: "mute" }, ctx.time(0) && (narrow ? "t (ms)" : "virtual time, ms")),
       s("g", { "clip-path": "url(#plot)" }, scene)));
   }
   return { update() {
@@ -82,7 +82,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     const c = posOf(ctx.causeIn(k)), label = s("text", { y: y + 4.5, class: "label" }, st.label);
     const also = (st.also ?? []).map((q) => posOf(ctx.shownSeq(q))).filter((q) => q >= 0 && q !== c && q < i);
     const can = ctx.live ? ctx.trace.ready ?? [] : [];
-    over.replaceChildren(s("text", { x, y: 15, "text-anchor": "middle", class: "b" }, ms(st.t)),
+    over.replaceChildren(s("text", { x, y: 15, "text-anchor": "middle", class: "b" }, ctx.time(st.t)),
       s("line", { x1: x, x2: x, y1: 20, y2: 1000, class: "cursor" }), ...also.map((q) => s("path", { d: arc(q, i), class: "also" })),
       c < 0 ? "" : s("path", { d: arc(c, i), class: "now", "marker-end": "url(#tip)" }),
       ...can.map(([l]) => s("circle", { cx: x + 30, cy: Y[l], r: 6, class: "can", onclick: () => ctx.ask(l) })),
