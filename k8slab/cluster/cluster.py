@@ -34,15 +34,17 @@ from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NODES, SCHEME, SERVICEACCOUNTS, gvk_of
+from k8slab.api.scheme import NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.apply import ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
-from k8slab.cluster.explain import Explanation, Why, explain, why
+from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
+from k8slab.scheduler import Explanation as Placement
+from k8slab.scheduler import Scheduler
 from k8slab.sim import (
     PROFILES,
     Component,
@@ -381,8 +383,31 @@ class Cluster:
         return events_table(self.mirror.list("events", namespace))
 
     def explain(self, reference: str, *, namespace: str = "default") -> Explanation:
-        """What state an object is in, and why. KeyError when it does not exist."""
-        return explain(self._reference(reference, namespace), self.mirror)
+        """What state an object is in, and why; of a Pod without a node, what each node says to it. KeyError when it
+        does not exist."""
+        target = self._reference(reference, namespace)
+        pod = self.mirror.get(target.info.gvr.group_resource, target.key)
+        is_waiting = pod is not None and target.info.gvr == PODS and not pod["spec"].get("nodeName")
+        verdicts = []
+        if is_waiting and self.control_plane.scheduler.is_alive:
+            verdicts = verdict_lines(self.explain_placement(reference, namespace=namespace))
+        return explain(target, self.mirror, verdicts)
+
+    def explain_placement(self, reference: str, *, namespace: str = "default") -> Placement:
+        """Every scheduler plugin's verdict and score for a Pod on every node, as the cluster is now.
+
+        KeyError when there is no such Pod, ValueError for another kind or when the scheduler is down.
+        """
+        target = self._reference(reference, namespace)
+        if target.info.gvr != PODS:
+            raise ValueError(f"reference {reference!r}: expected a Pod")
+        pod = self.mirror.get(PODS.group_resource, target.key)
+        if pod is None:
+            raise KeyError(f"pods {target.key!r} does not exist")
+        scheduler: Scheduler | None = self.control_plane.scheduler.program
+        if scheduler is None:
+            raise ValueError("the scheduler is down: nobody can say where the Pod would go")
+        return scheduler.explain(pod)
 
     def why(self, reference: str, *, namespace: str = "default") -> Why:
         """The chain of causes behind the last thing that happened to an object, first cause first."""

@@ -15,9 +15,10 @@ from k8slab.api.scheme import gvk_of
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.readiness import not_acted_on, not_ready
 from k8slab.cluster.references import Reference
+from k8slab.scheduler import Explanation as Placement
 from k8slab.sim import KINDS, Trace, TraceEvent
 
-__all__ = ["Explanation", "Why", "explain", "last_event_of", "why"]
+__all__ = ["Explanation", "Why", "explain", "last_event_of", "verdict_lines", "why"]
 
 
 _WIDTH = 76  # of a page's column
@@ -87,6 +88,14 @@ def explain(reference: Reference, mirror: Mirror, extra: Sequence[str] = ()) -> 
     lines += [f"  {line}" for line in extra]
     lines += [f"  event {_event_line(event)}" for event in _events_of(obj, mirror)]
     return Explanation(str(reference), not reason, reason, tuple(lines))
+
+
+def verdict_lines(placement: Placement) -> list[str]:
+    """What each node says to a Pod: why not, or its score."""
+    return [
+        f"{row.node}: fits, score {row.total}" if row.feasible else f"{row.node}: {', '.join(row.reasons)}"
+        for row in placement.nodes
+    ]
 
 
 def _event_line(event: Object) -> str:
