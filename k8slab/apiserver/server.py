@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Frozen
-from k8slab.api.scheme import GVK, GVR, SCHEME, ResourceInfo, Scheme, Subresource
+from k8slab.api.scheme import GVK, GVR, PODDISRUPTIONBUDGETS, PODS, SCHEME, ResourceInfo, Scheme, Subresource
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
 from k8slab.apiserver.bootstrap import bootstrap_objects
@@ -27,6 +27,7 @@ from k8slab.apiserver.registry import (
     BindingStore,
     Context,
     Environment,
+    EvictionStore,
     FinalizeStrategy,
     ScaleStore,
     Store,
@@ -113,7 +114,8 @@ class APIServer:
         for info in self.scheme:
             if "list" in info.verbs and info.gvr.resource != "componentstatuses":
                 self._install(info)
-        self.binding = BindingStore(self._stores[GVR("", "v1", "pods")])
+        self.binding = BindingStore(self._stores[PODS])
+        self.eviction = EvictionStore(self._stores[PODS], self._stores[PODDISRUPTIONBUDGETS])
         self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
         if compact_every_ms:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))

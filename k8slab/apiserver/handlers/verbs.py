@@ -261,6 +261,8 @@ async def _subresource(server: APIServer, ctx: Context, request: Request) -> Ans
     name = request.subresource
     if name == "binding" or ctx.gvr.resource == "bindings":
         return await _bind(server, ctx, request)
+    if name == "eviction":
+        return await _evict(server, ctx, request)
     if name in ("status", "finalize"):
         if request.verb == "get":
             return Answer(200, await server.store(ctx.gvr).get(ctx))
@@ -279,6 +281,15 @@ async def _bind(server: APIServer, ctx: Context, request: Request) -> Answer:
         raise BadRequestError(f"body: expected a Binding, got {type(request.body).__name__}")
     admitted = await server.chain.admit(Attributes(ctx, "CREATE", body, None))
     return Answer(201, await server.binding.create(ctx, admitted or body))
+
+
+async def _evict(server: APIServer, ctx: Context, request: Request) -> Answer:
+    ctx.dry_run = check_write_options(request.params, "CreateOptions")
+    body = _mapping(request.body)
+    if body is None:
+        raise BadRequestError(f"body: expected an Eviction, got {type(request.body).__name__}")
+    admitted = await server.chain.admit(Attributes(ctx, "CREATE", body, None))
+    return Answer(201, await server.eviction.create(ctx, admitted or body))
 
 
 async def _scale(server: APIServer, ctx: Context, request: Request) -> Answer:

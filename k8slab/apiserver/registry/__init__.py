@@ -29,6 +29,7 @@ from k8slab.apiserver.registry.core import (
 )
 from k8slab.apiserver.registry.custom import CustomResourceStrategy
 from k8slab.apiserver.registry.delete_options import DeleteOptions
+from k8slab.apiserver.registry.eviction import EvictionStore
 from k8slab.apiserver.registry.field_labels import FIELD_LABELS, parse_fields
 from k8slab.apiserver.registry.namespaces import FinalizeStrategy, NamespaceStore, NamespaceStrategy
 from k8slab.apiserver.registry.pods import PodStatusStrategy, PodStrategy
@@ -54,6 +55,7 @@ __all__ = [
     "DeleteOptions",
     "Draft",
     "Environment",
+    "EvictionStore",
     "FinalizeStrategy",
     "ScaleStore",
     "StatusStrategy",
