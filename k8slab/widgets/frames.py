@@ -79,14 +79,12 @@ class Recorder:
                 break
         return until is not None and until()
 
-    def step(self, lane: str | None = None) -> list[Moment]:
-        """One action (of a task of `lane`, if one is ready): the new moments. StopIteration: nothing is left."""
+    def step(self, lane: str | None = None) -> tuple[list[Moment], bool]:
+        """One action (of a task of `lane`, if one is ready): the new moments, and whether anything is left to do."""
         before = len(self.moments)
         alive = self.thing.step() if lane is None else _step_lane(self.thing, lane)
         self._collect()
-        if not alive:
-            raise StopIteration
-        return self.moments[before:]
+        return self.moments[before:], alive
 
     def _act(self, end: int | None) -> bool:
         """One action, but none after `end`."""

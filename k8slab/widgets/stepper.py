@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from k8slab.sim import TraceEvent
+from k8slab.sim import KINDS, TraceEvent
 from k8slab.widgets.assets import stepper_esm
-from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Recorder, Steppable, choose, encode
+from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Moment, Recorder, Steppable, choose, encode
 from k8slab.widgets.matrix import steps_of
 from k8slab.widgets.model import MISSING, stepper_model
 from k8slab.widgets.story import is_noise, lane_of
@@ -70,8 +70,8 @@ class Stepper:
         elif not self.live and since is None:
             ready = getattr(self.thing, "all_ready", None)
             recorder.run(until=ready, for_ms=None if ready is None else _READY_MS)
-        if self.live and not self._shown(0):
-            self._advance(0, None, main=False)
+        if self.live and not any(map(self._is_shown, recorder.moments)):
+            self._advance()
         if not recorder.moments:
             raise ValueError("nothing happened: there is no step to show; apply something first, or name since=")
 
@@ -94,12 +94,11 @@ class Stepper:
         return frames
 
     def _ready(self) -> dict[str, str]:
-        """The lanes with a task that could act now: what the first of them would do."""
-        loop = getattr(self.thing, "loop", None)
-        where = {task.name: task.where() for task in loop.ready} if loop is not None else {}
+        """The lanes with a task that could act now, and the name that the first of these tasks has in it."""
         ready: dict[str, str] = {}
         for name in self.thing.view().get("ready", ()):
-            ready.setdefault(lane_of(name), where.get(name, name).rpartition(".")[2].partition(",")[0])
+            lane = lane_of(name)
+            ready.setdefault(lane, (name.removeprefix(f"{lane}/").removeprefix("kcm/").split("[")[0])[:24])
         return ready
 
     # -- going on ----------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ class Stepper:
         before = len(self.frames["steps"])
         if before >= STEPS:
             return f"A Stepper shows {STEPS:,} steps at most. Make a new one to go on."
-        note = self._advance(len(self._recorder.moments), actor, main=main)
+        note = self._advance(actor, main=main)
         self.frames = self._encoded()
         if len(self.frames["steps"]) > before:
             self._index = len(self.frames["steps"]) - 1
@@ -120,27 +119,26 @@ class Stepper:
             self._model.trace = self._json()
         return note
 
-    def _advance(self, start: int, actor: str | None, *, main: bool) -> str:
+    def _advance(self, actor: str | None = None, *, main: bool = False) -> str:
         """Act until there is something new to show."""
         clock = self.thing.trace.clock
         end = clock.now_ms + _PATIENCE_MS
         for _ in range(_PATIENCE_ACTIONS):
-            try:
-                self._recorder.step(actor)
-            except StopIteration:
-                return "" if self._shown(start, main) else "Nothing is left to do."
+            new, alive = self._recorder.step(actor)
             actor = None
-            if self._shown(start, main):
+            if any(self._is_shown(moment, main) for moment in new):
                 return ""
+            if not alive:
+                return "Nothing is left to do."
             if clock.now_ms > end:
                 break
         return f"Nothing {'of the main story ' if main else ''}happened up to t = {clock.now_ms:,} ms."
 
-    def _shown(self, start: int, main: bool = False) -> bool:
-        moments = self._recorder.moments[start:]
-        if main:
-            return bool(choose(moments, main=self._most, only=self._only).main)
-        return any(not is_noise(m.event) and (not self._only or lane_of(m.event.actor) in self._only) for m in moments)
+    def _is_shown(self, moment: Moment, main: bool = False) -> bool:
+        event = moment.event
+        if is_noise(event) or (self._only and lane_of(event.actor) not in self._only):
+            return False
+        return not main or (event.kind in KINDS and KINDS[event.kind].level == 1)
 
     # -- where the reader is -----------------------------------------------------------------------
 

@@ -108,6 +108,8 @@ add_lane("autoscaler", "Autoscaler", "auto", "auto")
 def lane_of(actor: str) -> str:
     """The id of the lane an actor or a task stands in: `kubelet/node-1/informers` stands in `kubelet/node-1`."""
     parts = actor.split("/")
+    if parts[0] == "kcm" and parts[-1] in ("informer", "reflector"):
+        return "kcm/informers"  # the manager's informers are shared by its controllers
     for length in range(len(parts), 0, -1):
         prefix = "/".join(parts[:length])
         rule = _RULES.get(prefix)

@@ -56,7 +56,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       return [band, held, rest];
     });
     host.replaceChildren(s("svg", { width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": "A row for each component, steps from left to right. The text says the same." },
+      "aria-label": "A row for each component, steps left to right. The text says the same." },
       s("defs", null, s("clipPath", { id: "cut" }, cut),
         s("clipPath", { id: "plot" }, s("rect", { x: LBL, width: room, height: H })), TIP()),
       heads, s("text", { x: 26, y: 15, class: "mute" }, ctx.time(0) && (narrow ? "t (ms)" : "virtual time, ms")),

@@ -54,7 +54,7 @@ def test_here_and_why_speak_of_the_step_shown() -> None:
 def test_live_goes_on_by_command() -> None:
     stepper = Stepper(ToyCluster(), live=True)
     assert len(stepper.frames["steps"]) == 1
-    assert stepper.frames["ready"] == [["apiserver", "apiserver/worker"]]
+    assert stepper.frames["ready"] == [["apiserver", "worker"]]
     widget = stepper.widget()
     widget.command = {"n": 1, "do": "step"}
     frames = json.loads(widget.trace)
