@@ -42,6 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.handler(args)
         sys.stdout.flush()
         return code
+    except KeyboardInterrupt:
+        print("k8slab: interrupted", file=sys.stderr)
+        return 130
     except BrokenPipeError:  # the reader (head, less) has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

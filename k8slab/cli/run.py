@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from k8slab.api.manifests import Manifest
@@ -75,17 +75,19 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"k8slab run: {error}", file=sys.stderr)
         return 2
+    started_ms = cluster.now_ms
     try:
-        try:
-            result = cluster.apply_loaded(manifests, namespace=args.namespace, keep_going=args.keep_going)
-        except ApplyError as error:
-            return _refuse([*problems, *error.problems], args.output)
+        result = cluster.apply_loaded(manifests, namespace=args.namespace, keep_going=args.keep_going)
         ready = cluster.run(until=cluster.all_ready, for_ms=args.for_ms)
         problems += result.errors
-        _print(cluster, result, problems, ready=ready, args=args)
+        _print(Outcome(cluster, result, problems, cluster.not_ready(), ready, started_ms), args)
         if args.trace is not None:
             args.trace.write_text(cluster.trace.to_jsonl(), encoding="utf-8")
+    except ApplyError as error:
+        return _refuse([*problems, *error.problems], args.output, [one.reference for one in error.applied])
     except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
         print(f"k8slab run: {error}", file=sys.stderr)
         return 1
     finally:
@@ -93,89 +95,95 @@ def run(args: argparse.Namespace) -> int:
     return 0 if ready and not problems else 1
 
 
+class Outcome(NamedTuple):
+    """How a run ended. `reasons`: what is not ready, and why; `started_ms`: when the manifests were applied."""
+
+    cluster: Cluster
+    result: ApplyResult
+    problems: list[str]
+    reasons: dict[str, str]
+    ready: bool
+    started_ms: int
+
+
 def _seed(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
 def _read(files: Sequence[str]) -> tuple[list[Manifest], list[str]]:
-    from k8slab.api.manifests import ManifestError, load_manifests
+    """The objects of all files, and one text for each document or file that cannot be used."""
+    from k8slab.api.manifests import load_manifests
     from k8slab.cluster import manifest_files
 
-    manifests, problems = [], []
+    manifests: list[Manifest] = []
+    problems: list[str] = []
     for name in files:
         try:
-            sources = [("standard input", sys.stdin.read())] if name == "-" else _texts(manifest_files(Path(name)))
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+            paths = [] if name == "-" else manifest_files(Path(name))
+        except OSError as error:
+            problems.append(f"{name}: {error.strerror}")
             continue
-        for source, text in sources:
+        sources = [("standard input", None)] if name == "-" else [(str(path), path) for path in paths]
+        for source, path in sources:
             try:
-                manifests += load_manifests(text, source=source)
-            except ManifestError as error:
-                problems.append(str(error))
+                text = sys.stdin.buffer.read() if path is None else path.read_bytes()
+            except OSError as error:
+                problems.append(f"{source}: {error.strerror}")
+                continue
+            manifests += load_manifests(text, source=source, on_error=lambda error: problems.append(str(error)))
     return manifests, problems
 
 
-def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
-    return [(str(path), path.read_text(encoding="utf-8")) for path in paths]
-
-
-def _refuse(problems: Sequence[str], output: str) -> int:
+def _refuse(problems: Sequence[str], output: str, applied: Sequence[str] = ()) -> int:
     if output == "json":
-        print(json.dumps({"ready": False, "errors": list(problems)}, indent=2, ensure_ascii=False))
+        answer = {"ready": False, "errors": list(problems), "applied": list(applied)}
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     if output == "text":
-        print("nothing was applied", file=sys.stderr)
+        done = f"applied before that: {', '.join(applied)}" if applied else "nothing was applied"
+        print(done, file=sys.stderr)
     return 1
 
 
-def _print(
-    cluster: Cluster, result: ApplyResult, problems: list[str], *, ready: bool, args: argparse.Namespace
-) -> None:
-    reasons = cluster.not_ready()
+def _print(outcome: Outcome, args: argparse.Namespace) -> None:
     if args.output == "json":
-        print(json.dumps(_report(cluster, result, problems, reasons, ready, args), indent=2, ensure_ascii=False))
+        print(json.dumps(_report(outcome, args), indent=2, ensure_ascii=False))
         return
-    for line in _timeline(cluster, all_steps=args.all_steps):
+    for line in _timeline(outcome, all_steps=args.all_steps):
         print(line)
     print()
-    for one in result.applied:
-        reason = reasons.get(one.key)
+    for one in outcome.result.applied:
+        reason = outcome.reasons.get(one.key)
         state = one.note or (f"not ready: {reason}" if reason else "ready")
         print(f"{one.reference}: {one.what}; {state}")
-    for warning in result.warnings:
+    for warning in outcome.result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    for problem in problems:
+    for problem in outcome.problems:
         print(f"error: {problem}", file=sys.stderr)
-    verdict = "everything is ready" if ready else f"{len(reasons)} not ready after {args.for_ms // 1000} s"
-    print(f"\n{verdict} at {cluster.now_ms} ms of virtual time (seed {args.seed}, {args.nodes} nodes)")
+    print(f"\n{_verdict(outcome)} (seed {args.seed}, {args.nodes} {'node' if args.nodes == 1 else 'nodes'})")
 
 
-def _timeline(cluster: Cluster, *, all_steps: bool) -> list[str]:
+def _verdict(outcome: Outcome) -> str:
+    span = f"{outcome.cluster.now_ms - outcome.started_ms} ms of virtual time"
+    if outcome.ready:
+        return f"everything is ready after {span}"
+    return f"{len(outcome.reasons)} of {len(outcome.result)} not ready after {span}"
+
+
+def _timeline(outcome: Outcome, *, all_steps: bool) -> list[str]:
     from k8slab.sim import KINDS
 
-    events = [
-        event
-        for event in cluster.trace.since(cluster.started_seq)
-        if all_steps or KINDS[event.kind].level == 1
-    ]  # fmt: skip
-    start = events[0].now_ms if events else 0
+    cluster = outcome.cluster
+    events = [e for e in cluster.trace.since(cluster.started_seq) if all_steps or KINDS[e.kind].level == 1]
     lanes = max((len(event.actor) for event in events), default=0)
-    return [f"{event.now_ms - start:>7} ms  {event.actor:<{lanes}}  {event.message}" for event in events]
+    return [f"{e.now_ms - outcome.started_ms:>7} ms  {e.actor:<{lanes}}  {e.message}" for e in events]
 
 
-def _report(
-    cluster: Cluster,
-    result: ApplyResult,
-    problems: list[str],
-    reasons: dict[str, str],
-    ready: bool,
-    args: argparse.Namespace,
-) -> dict[str, Any]:
+def _report(outcome: Outcome, args: argparse.Namespace) -> dict[str, Any]:
     return {
-        "ready": ready and not problems,
-        "now_ms": cluster.now_ms,
+        "ready": outcome.ready and not outcome.problems,
+        "now_ms": outcome.cluster.now_ms - outcome.started_ms,
         "seed": args.seed,
         "objects": [
             {
@@ -183,11 +191,11 @@ def _report(
                 "namespace": one.namespace,
                 "what": one.what,
                 "note": one.note,
-                "not_ready": reasons.get(one.key, ""),
+                "not_ready": outcome.reasons.get(one.key, ""),
             }
-            for one in result.applied
+            for one in outcome.result.applied
         ],
-        "errors": problems,
-        "warnings": list(result.warnings),
-        "timeline": _timeline(cluster, all_steps=args.all_steps),
+        "errors": outcome.problems,
+        "warnings": list(outcome.result.warnings),
+        "timeline": _timeline(outcome, all_steps=args.all_steps),
     }
