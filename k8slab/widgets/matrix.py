@@ -128,7 +128,11 @@ class SchedulingCycle:
         else:
             best = [name for name, total in totals.items() if total == max(totals.values())]
             self._winner = best[0]
-            ties = f"; so has {', '.join(best[1:])}, and the scheduler takes any of them" if len(best) > 1 else ""
+            ties = (
+                f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
+                if len(best) > 1
+                else ""
+            )
             trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], ties=ties)
         yield True
 

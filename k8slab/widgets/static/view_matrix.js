@@ -25,13 +25,14 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
 .narrow .matrix .bar{display:none}
 .narrow .matrix .no span{writing-mode:vertical-rl;line-height:15px;margin:2px auto 0;max-height:150px;font-size:12px}
 .bar{position:absolute;left:4px;top:5px;bottom:5px;background:#CC79A7;opacity:.75;border-radius:2px}`, mount(host, ctx) {
-  const MOST = 6; // nodes side by side; of more, those that the step is about and the best
+  const MOST = 5; // nodes side by side; of more, those that the step is about, the winner, and one of each fate
   return { update() {
     const m = ctx.state.matrix, was = ctx.before.matrix ?? m;
     const hot = (n, q) => (m.cell[n][q] !== was.cell[n][q] ? " hot" : "");
     const changed = m.nodes.filter((n) => m.cell[n] !== was.cell[n]);
-    const rank = [...new Set([...changed, ...(m.winner ? [m.winner] : []),
-      ...m.nodes.filter((n) => n in m.total).sort((a, b) => m.total[b] - m.total[a]), ...m.nodes])].slice(0, MOST);
+    const seen = new Set(), told = m.nodes.map((n) => JSON.stringify(m.cell[n]));
+    const odd = m.nodes.filter((n, j) => !seen.has(told[j]) && seen.add(told[j]));
+    const rank = [...new Set([...changed, m.winner ?? odd[0], ...odd, ...m.nodes])].slice(0, MOST);
     const nodes = m.nodes.filter((n) => rank.includes(n)), hidden = m.nodes.length - nodes.length;
     const [n0, ...ns] = nodes, cut = Math.max(0, [...n0].findIndex((c, j) => ns.some((n) => n[j] !== c)));
     const th = (text, ...more) => h("th", { scope: "row" }, text, ...more);
