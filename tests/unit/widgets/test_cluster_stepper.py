@@ -1,0 +1,99 @@
+"""A Stepper over a real simulated cluster: budgets, the past and the present alike, live choices."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from k8slab.cluster import Cluster
+from k8slab.widgets import Stepper, expand
+
+WEB = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "nginx:1.27"}]},
+        },
+    },
+}
+
+
+def applied() -> Cluster:
+    """A cluster that was just told of the Deployment."""
+    cluster = Cluster(nodes=3, seed=7)
+    cluster.apply(WEB, wait=False)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def frames() -> dict[str, Any]:
+    cluster = applied()
+    return Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000).frames
+
+
+def test_the_story_of_a_deployment_is_short_and_complete(frames: dict[str, Any]) -> None:
+    main = [step for step in frames["steps"] if step.get("level") == 1]
+    assert len(main) <= 30
+    assert main[0]["text"] == "You create Deployment web."
+    assert main[-1]["text"] == "The Deployment controller reports 3 of 3 replicas of web ready."
+    assert {step["actor"].partition("/")[0] for step in main} == {"you", "etcd", "kcm", "scheduler", "kubelet"}
+
+
+def test_four_of_them_are_light_enough_for_a_page(frames: dict[str, Any]) -> None:
+    assert 4 * len(json.dumps(frames, ensure_ascii=False, separators=(",", ":"))) < 1_000_000
+
+
+def test_labels_and_sentences_fit(frames: dict[str, Any]) -> None:
+    for step in frames["steps"]:
+        assert 0 < len(step["label"]) <= 30
+        assert 0 < len(step["text"]) <= 120
+
+
+def test_every_running_pod_was_caused_by_the_reader(frames: dict[str, Any]) -> None:
+    steps = {step["seq"]: step for step in frames["steps"]}
+    running = [step for step in frames["steps"] if " runs on node-" in step["text"]]
+    assert len(running) == 3
+    for step in running:
+        while "cause" in step:
+            step = steps[step["cause"]]
+        assert step["actor"] == "you"
+
+
+def test_the_last_state_is_that_of_the_store(frames: dict[str, Any]) -> None:
+    objects = expand(frames)[-1]["objects"]
+    assert objects["Deployment/default/web"]["status"]["readyReplicas"] == 3
+    pods = [obj for name, obj in objects.items() if name.startswith("Pod/")]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
+    assert "managedFields" not in json.dumps(objects)
+
+
+def test_the_past_looks_as_it_did_when_it_was_the_present(frames: dict[str, Any]) -> None:
+    cluster = applied()
+    cluster.run(until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
+    assert Stepper(cluster, since=cluster.started_seq).frames == frames
+
+
+def test_the_same_seed_gives_the_same_bytes(frames: dict[str, Any]) -> None:
+    cluster = applied()
+    again = Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
+    assert json.dumps(again.frames) == json.dumps(frames)
+
+
+def test_the_reader_can_choose_who_acts() -> None:
+    stepper = Stepper(applied(), live=True)
+    chosen = 0
+    for _ in range(60):
+        ready = [lane for lane, _ in stepper.frames["ready"]]
+        stepper.step(ready[-1] if ready else None)
+        chosen += len(ready) > 1
+    assert chosen > 5
+    while not stepper.step(main=True):
+        pass
+    assert stepper.thing.ready("deploy/web")  # type: ignore[attr-defined]
