@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -25,17 +27,18 @@ WEB = {
 }
 
 
-def applied() -> Cluster:
+@contextmanager
+def applied() -> Iterator[Cluster]:
     """A cluster that was just told of the Deployment."""
-    cluster = Cluster(nodes=3, seed=7)
-    cluster.apply(WEB, wait=False)
-    return cluster
+    with closing(Cluster(nodes=3, seed=7)) as cluster:
+        cluster.apply(WEB, wait=False)
+        yield cluster
 
 
 @pytest.fixture(scope="module")
 def frames() -> dict[str, Any]:
-    cluster = applied()
-    return Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000).frames
+    with applied() as cluster:
+        return Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000).frames
 
 
 def test_the_story_of_a_deployment_is_short_and_complete(frames: dict[str, Any]) -> None:
@@ -75,25 +78,26 @@ def test_the_last_state_is_that_of_the_store(frames: dict[str, Any]) -> None:
 
 
 def test_the_past_looks_as_it_did_when_it_was_the_present(frames: dict[str, Any]) -> None:
-    cluster = applied()
-    cluster.run(until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
-    assert Stepper(cluster, since=cluster.started_seq).frames == frames
+    with applied() as cluster:
+        cluster.run(until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
+        assert Stepper(cluster, since=cluster.started_seq).frames == frames
 
 
 def test_the_same_seed_gives_the_same_bytes(frames: dict[str, Any]) -> None:
-    cluster = applied()
-    again = Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
+    with applied() as cluster:
+        again = Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
     assert json.dumps(again.frames) == json.dumps(frames)
 
 
 def test_the_reader_can_choose_who_acts() -> None:
-    stepper = Stepper(applied(), live=True)
-    chosen = 0
-    for _ in range(60):
-        ready = [lane for lane, _ in stepper.frames["ready"]]
-        stepper.step(ready[-1] if ready else None)
-        chosen += len(ready) > 1
-    assert chosen > 5
-    while not stepper.step(main=True):
-        pass
-    assert stepper.thing.ready("deploy/web")  # type: ignore[attr-defined]
+    with applied() as cluster:
+        stepper = Stepper(cluster, live=True)
+        chosen = 0
+        for _ in range(60):
+            ready = [lane for lane, _ in stepper.frames["ready"]]
+            stepper.step(ready[-1] if ready else None)
+            chosen += len(ready) > 1
+        assert chosen > 5
+        while not stepper.step(main=True):
+            pass
+        assert cluster.ready("deploy/web")
