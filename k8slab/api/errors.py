@@ -137,10 +137,8 @@ class InvalidError(StatusError):
         put in brackets, as upstream's Aggregate does (equal texts once)."""
         texts = list(dict.fromkeys(f"{c.field}: {c.message}" for c in causes))
         text = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
-        return cls(
-            f'{_qualified(kind, group)} "{name}" is invalid: {text}' if causes else f'{_qualified(kind, group)} "{name}" is invalid',
-            details=_details(name, group, kind, causes),
-        )
+        subject = f'{_qualified(kind, group)} "{name}" is invalid'
+        return cls(f"{subject}: {text}" if causes else subject, details=_details(name, group, kind, causes))
 
 
 class BadRequestError(StatusError):

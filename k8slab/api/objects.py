@@ -25,7 +25,7 @@ class Frozen(dict[str, Any]):
     def _no(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(_READ_ONLY)
 
-    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _no  # type: ignore[assignment]
+    __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _no
 
     def __deepcopy__(self, memo: Any) -> dict[str, Any]:
         return thaw(self)  # type: ignore[no-any-return]
@@ -42,8 +42,8 @@ class FrozenList(list[Any]):
     def _no(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(_READ_ONLY)
 
-    __setitem__ = __delitem__ = append = extend = insert = pop = remove = clear = _no  # type: ignore[assignment]
-    sort = reverse = __iadd__ = __imul__ = _no  # type: ignore[assignment]
+    __setitem__ = __delitem__ = append = extend = insert = pop = remove = clear = _no
+    sort = reverse = __iadd__ = __imul__ = _no
 
     def __deepcopy__(self, memo: Any) -> list[Any]:
         return thaw(self)  # type: ignore[no-any-return]

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,19 +33,20 @@ from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
-from k8slab.cluster.apply import ApplyError, ApplyResult, apply_manifests, references
+from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
+from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.node import Machine, node_configs
+from k8slab.cluster.process import Process
 from k8slab.cluster.readiness import is_ready, not_ready
+from k8slab.cluster.recorded import blank_recording, cluster_arguments
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
 from k8slab.scheduler import Scheduler
 from k8slab.sim import (
-    PROFILES,
     Component,
     Hold,
     Input,
@@ -57,6 +57,7 @@ from k8slab.sim import (
     Recording,
     Trace,
     latency_profile,
+    matches,
     order_of,
 )
 from k8slab.sim.clock import Clock
@@ -99,21 +100,18 @@ class Cluster:
         configs = node_configs(nodes)
         profile = latency_profile(latency)
         self.timings = timings or Timings()
-        self._recording = Recording(
-            {
-                "nodes": nodes if isinstance(nodes, int) else [asdict(config) for config in configs],
-                "latency": profile.name if PROFILES.get(profile.name) == profile else list(profile),
-                "release": release,
-                "gates": dict(gates or {}),
-                "options": dict(options or {}),
-                "timings": asdict(self.timings),
-                "apiservers": apiservers,
-            },
-            seed,
-            (),
-            order if isinstance(order, str) else "fifo",
-            dict(choices or {}),
-            tuple(holds),
+        self._recording = blank_recording(
+            nodes=nodes if isinstance(nodes, int) else configs,
+            seed=seed,
+            latency=profile,
+            order=order if isinstance(order, str) else "fifo",
+            timings=self.timings,
+            choices=choices,
+            holds=holds,
+            release=release,
+            gates=dict(gates or {}),
+            options=dict(options or {}),
+            apiservers=apiservers,
         )
         self._inputs: list[Input] = []
         self._not_recorded = [
@@ -242,13 +240,22 @@ class Cluster:
         if grace_period_seconds is not None:
             options["grace_period_seconds"] = grace_period_seconds
         self._do(self._client.delete(target.info.gvr, target.name, target.namespace, **options))
-        self._applied.pop((target.info.gvr.group_resource, target.key), None)
+        self._forget(target)
+
+    def _forget(self, deleted: Reference) -> None:
+        """`all_ready` does not speak of this any more, nor of what is in it if it is a namespace."""
+        self._applied.pop((deleted.info.gvr.group_resource, deleted.key), None)
+        if deleted.info.gvr == NAMESPACES:
+            self._applied = {place: ref for place, ref in self._applied.items() if ref.namespace != deleted.name}
 
     def patch(self, reference: str, patch: Object, *, namespace: str = "default", subresource: str = "") -> Object:
         """A strategic merge patch (merge patch where the kind has no schema). Returns the object, thawed."""
         from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
         target = self._reference(reference, namespace)
+        replicas = (patch.get("spec") or {}).get("replicas")
+        if isinstance(replicas, int) and replicas > MAX_REPLICAS:
+            raise ValueError(f"spec.replicas {replicas}: expected at most {MAX_REPLICAS} (this simulation's limit)")
         self._input(
             "patch",
             {"reference": reference, "patch": thaw(patch), "namespace": namespace, "subresource": subresource},
@@ -281,7 +288,10 @@ class Cluster:
         machine.power_on()
 
     def partition(self, component: str, *others: str) -> None:
-        """Cut the network between `component` (`kubelet/node-1`, `kcm`) and `others` (the API servers)."""
+        """Cut the network between `component` (`kubelet/node-1`, `kcm`) and `others` (the API servers). A
+        prefix means all of them: `kubelet`."""
+        for name in (component, *others):
+            self._check_component(name)
         self._input("partition", {"component": component, "others": list(others)})
         self.network.partition([component], others or ("apiserver",))
 
@@ -294,6 +304,7 @@ class Cluster:
         """Delay every watch event to `component` by `delay_ms` more (0: as before)."""
         if delay_ms < 0:
             raise ValueError(f"delay_ms {delay_ms}: expected 0 or more")
+        self._check_component(component)
         self._input("slow_watch", {"component": component, "delay_ms": delay_ms})
         for server in self.control_plane.servers:
             server.slow_watch(component, delay_ms)
@@ -302,6 +313,8 @@ class Cluster:
         """Kill a process (`kcm`, `scheduler`, `kubelet/node-1`): now, or instead of its `before_call`-th next API
         call. It starts again after `restart_after_ms` (None: stays down)."""
         process = self._process(component)
+        if before_call is not None and before_call < 0:
+            raise ValueError(f"before_call {before_call}: expected 0 or more")
         self._input("crash", {"component": component, "before_call": before_call, "restart_after_ms": restart_after_ms})
 
         def crash() -> None:
@@ -456,7 +469,7 @@ class Cluster:
         """Run a recording again, up to `to_action` (default: its last input). What comes after is yours."""
         if isinstance(recording, str):
             recording = Recording.load(recording)
-        cluster = cls._from_recording(recording)
+        cluster = cls(**cluster_arguments(recording))
         for given in recording.inputs:
             if to_action is not None and given.action > to_action:
                 break
@@ -518,31 +531,21 @@ class Cluster:
             raise ValueError(f"node {name!r}: expected one of {', '.join(self.nodes)}")
         return self.nodes[name]
 
-    def _process(self, name: str) -> Any:
+    def _processes(self) -> dict[str, Process]:
         processes = {p.name: p for p in (self.control_plane.manager, self.control_plane.scheduler)}
-        processes |= {m.kubelet.name: m.kubelet for m in self.nodes.values()}
+        return processes | {m.kubelet.name: m.kubelet for m in self.nodes.values()}
+
+    def _check_component(self, name: str) -> None:
+        """ValueError when nobody on the network has this name or prefix."""
+        known = [*self._processes(), *(server.name for server in self.control_plane.servers), self.you.name]
+        if not name or not any(matches(one, name) for one in known):
+            raise ValueError(f"component {name!r}: expected one of {', '.join(known)}, or the first part of one")
+
+    def _process(self, name: str) -> Process:
+        processes = self._processes()
         if name not in processes:
             raise ValueError(f"component {name!r}: expected one of {', '.join(processes)}")
         return processes[name]
-
-    @classmethod
-    def _from_recording(cls, recording: Recording) -> Cluster:
-        config = dict(recording.config)
-        if not isinstance(config["latency"], str):
-            name, *bounds = config["latency"]
-            config["latency"] = LatencyProfile(name, *((low, high) for low, high in bounds))
-        nodes, timings = config.pop("nodes"), Timings(**config.pop("timings"))
-        if not isinstance(nodes, int):
-            nodes = [NodeConfig(**{**n, "taints": tuple(n["taints"])}) for n in nodes]
-        return cls(
-            nodes,
-            recording.seed,
-            order=recording.order,
-            choices=recording.choices,
-            holds=recording.holds,
-            timings=timings,
-            **config,
-        )
 
     def _run_to(self, action: int, now_ms: int | None) -> None:
         while self.loop.actions < action and self.loop.step():
