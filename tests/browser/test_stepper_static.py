@@ -292,6 +292,11 @@ def test_pressed_buttons_can_be_told_in_forced_colours(browser: Browser, address
     shown = Shown(page)
     colour = "button => getComputedStyle(button).backgroundColor"
     assert shown.button("all 56").evaluate(colour) != shown.button("main 21").evaluate(colour)
+    for _ in range(9):
+        shown.button("Next step").click()
+    bar = "line => getComputedStyle(line).borderLeftColor"
+    changed, same = shown.root.locator(".yaml .add").first, shown.root.locator(".yaml div:not(.add)").first
+    assert changed.evaluate(bar) != same.evaluate(bar)
     context.close()
 
 
