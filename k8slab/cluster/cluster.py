@@ -47,6 +47,7 @@ from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
 from k8slab.scheduler import Scheduler
 from k8slab.sim import (
+    Chosen,
     Component,
     Hold,
     Input,
@@ -60,6 +61,7 @@ from k8slab.sim import (
     matches,
     order_of,
 )
+from k8slab.sim.collector import old_objects_left_alone
 from k8slab.sim.clock import Clock
 
 if TYPE_CHECKING:
@@ -114,15 +116,11 @@ class Cluster:
             apiservers=apiservers,
         )
         self._inputs: list[Input] = []
-        self._not_recorded = [
-            name for name, given in (("order", not isinstance(order, str)), ("controllers", controllers)) if given
-        ]
+        own = (("order", not isinstance(order, str)), ("controllers", controllers))
+        self._not_recorded = [name for name, given in own if given]
         self.features = FeatureGates(release, overrides=dict(gates or {}))
-        self.loop = Loop(
-            seed,
-            order=order_of(self._recording) if isinstance(order, str) else order,
-            trace=Trace(Clock(), on=trace),
-        )
+        who_next = order_of(self._recording) if isinstance(order, str) else order
+        self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace))
         self.network = Network(self.loop)
         self.control_plane = ControlPlane(
             self.loop,
@@ -348,6 +346,18 @@ class Cluster:
         """One action of one component. False when nothing is left to do."""
         return self.loop.step()
 
+    def step_ready(self, index: int) -> bool:
+        """One action of the task that stands at `index` in `loop.ready`: a choice, recorded like a command."""
+        ready = self.loop.ready
+        if not 0 <= index < len(ready):
+            raise ValueError(f"index {index}: expected 0 to {len(ready) - 1}, so many tasks are ready")
+        self._input("step_ready", {"index": index})
+        usual, self.loop.order = self.loop.order, Chosen(ready[index])
+        try:
+            return self.loop.step()
+        finally:
+            self.loop.order = usual
+
     @property
     def now_ms(self) -> int:
         """Virtual milliseconds since the start."""
@@ -513,9 +523,10 @@ class Cluster:
                 outcome["error"] = error
 
         task = self.you.spawn("kubectl", wrapped())
-        while not task.done:
-            if not self.loop.step():
-                raise RuntimeError("the simulation has nothing left to do, and the command is not answered")
+        with old_objects_left_alone():
+            while not task.done:
+                if not self.loop.step():
+                    raise RuntimeError("the simulation has nothing left to do, and the command is not answered")
         if "error" in outcome:
             raise outcome["error"]
         return outcome["result"]
@@ -559,19 +570,21 @@ class Cluster:
             self.apply(args.pop("objects"), **args)
         elif given.command == "partition":
             self.partition(args["component"], *args["others"])
-        elif given.command in (
-            "delete",
-            "patch",
-            "fail_node",
-            "restore_node",
-            "heal",
-            "slow_watch",
-            "crash",
-            "restart",
-        ):
+        elif given.command in _REPEATABLE:
             getattr(self, given.command)(**args)
         else:
             raise ValueError(f"recording: command {given.command!r} is not known")
 
 
 _HIDDEN = ("leases.coordination.k8s.io",)
+_REPEATABLE = (
+    "delete",
+    "patch",
+    "fail_node",
+    "restore_node",
+    "heal",
+    "slow_watch",
+    "crash",
+    "restart",
+    "step_ready",
+)

@@ -28,7 +28,7 @@ from k8slab.sim.latency import PROFILES, LatencyProfile, latency_profile
 from k8slab.sim.loop import Future, LivelockError, Loop, Mailbox, Task, Wait, Waitable, Waiters, pause, sleep
 from k8slab.sim.minimise import find_holds, minimise, minimise_holds
 from k8slab.sim.network import Faults, Network
-from k8slab.sim.order import Choices, Fifo, Hold, Holds, Order, Priority, Shuffle, matches
+from k8slab.sim.order import Choices, Chosen, Fifo, Hold, Holds, Order, Priority, Shuffle, matches
 from k8slab.sim.recording import Input, Recording, order_of
 from k8slab.sim.trace import Trace, TraceEvent
 
@@ -36,6 +36,7 @@ __all__ = [
     "KINDS",
     "PROFILES",
     "Choices",
+    "Chosen",
     "Clock",
     "Component",
     "Disk",

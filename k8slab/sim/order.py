@@ -14,7 +14,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["Choices", "Fifo", "Hold", "Holds", "Named", "Order", "Priority", "Shuffle", "matches"]
+__all__ = ["Choices", "Chosen", "Fifo", "Hold", "Holds", "Named", "Order", "Priority", "Shuffle", "matches"]
 
 
 class _Named(Protocol):
@@ -41,6 +41,16 @@ class Fifo:
 
     def pick(self, ready: Sequence[Named], action: int) -> int | None:
         return 0
+
+
+class Chosen:
+    """This one task, by identity, as soon as it is ready; FIFO otherwise."""
+
+    def __init__(self, task: Named) -> None:
+        self._task = task
+
+    def pick(self, ready: Sequence[Named], action: int) -> int | None:
+        return next((index for index, task in enumerate(ready) if task is self._task), 0)
 
 
 class Shuffle:

@@ -164,13 +164,14 @@ class _Pick:
 
 
 def _step_lane(thing: Steppable, lane: str) -> bool:
-    """One action of a task of `lane`. A thing with `step_lane` does (and records) it itself."""
-    own = getattr(thing, "step_lane", None)
-    if own is not None:
-        return bool(own(lane))
-    loop = getattr(thing, "loop", None)
+    """One action of a task of `lane`. A thing with `step_ready` (a choice by number) or `step_lane` records it."""
+    loop, own = getattr(thing, "loop", None), getattr(thing, "step_lane", None)
     if loop is None:
-        return thing.step()
+        return thing.step() if own is None else bool(own(lane))
+    choose = getattr(thing, "step_ready", None)
+    if choose is not None:
+        index = next((n for n, task in enumerate(loop.ready) if lane_of(task.name) == lane), None)
+        return thing.step() if index is None else bool(choose(index))
     usual = loop.order
     loop.order = _Pick(lane, usual)
     try:

@@ -456,8 +456,21 @@ def test_a_run_from_the_shell_loads_nothing_heavy() -> None:
 def test_every_public_command_is_recorded_or_only_looks() -> None:
     """A new command must be replayable: add it here and to the recording tests."""
     commands = {"apply", "apply_loaded", "delete", "patch", "scale", "fail_node", "restore_node", "partition", "heal",
-                "slow_watch", "crash", "restart"}  # fmt: skip
+                "slow_watch", "crash", "restart", "step_ready"}  # fmt: skip
     looks = {"run", "step", "get", "object", "objects", "events", "explain", "why", "ready", "not_ready", "all_ready",
              "recording", "share", "replay", "fork", "close", "view", "explain_placement"}  # fmt: skip
     public = {name for name, value in inspect.getmembers(Cluster) if not name.startswith("_") and callable(value)}
     assert public == commands | looks
+
+
+def test_a_choice_of_who_acts_next_is_recorded_and_replayed() -> None:
+    cluster = Cluster(nodes=2, seed=3, latency="none")
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}, wait=False)
+    for _ in range(40):
+        cluster.step_ready(len(cluster.loop.ready) - 1) if cluster.loop.ready else cluster.step()
+    again = Cluster.replay(cluster.share())
+    assert again.trace.to_jsonl() == cluster.trace.to_jsonl()
+    with pytest.raises(ValueError, match="index 999"):
+        cluster.step_ready(999)
+    cluster.close()
+    again.close()
