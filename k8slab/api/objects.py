@@ -9,6 +9,7 @@ Upstream: none; Go code copies with DeepCopy and trusts everybody not to write t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from typing import Any, NoReturn, TypeAlias
 
 __all__ = ["Frozen", "FrozenList", "Object", "freeze", "key_of", "thaw"]
@@ -73,7 +74,10 @@ def thaw(value: Any) -> Any:
 
 
 def key_of(obj: Object) -> str:
-    """`namespace/name`, or `name` for what has no namespace (client-go's MetaNamespaceKeyFunc)."""
+    """`namespace/name`, or `name` for what has no namespace (client-go's MetaNamespaceKeyFunc).
+
+    One string for one key: traces and caches hold the same keys many times over.
+    """
     metadata = obj["metadata"]
     namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+    return intern(f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"]))

@@ -6,6 +6,7 @@ Upstream: apimachinery/pkg/apis/meta/v1/time.go (whole seconds), micro_time.go (
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 __all__ = ["EPOCH", "micro_time", "parse_time", "rfc3339"]
 
@@ -15,7 +16,13 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 def rfc3339(now_ms: int) -> str:
     """`metav1.Time`: whole seconds, cut off, as `2026-01-01T00:00:07Z`."""
-    return (EPOCH + timedelta(seconds=now_ms // 1000)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(now_ms // 1000)
+
+
+@lru_cache(maxsize=256)
+def _second(seconds: int) -> str:
+    """Many objects are written in one second: they share its text."""
+    return (EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_time(now_ms: int) -> str:
@@ -23,6 +30,7 @@ def micro_time(now_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=now_ms)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+@lru_cache(maxsize=256)
 def parse_time(text: str) -> int:
     """Virtual milliseconds of an RFC 3339 time; ValueError names the text."""
     try:

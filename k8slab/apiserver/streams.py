@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from sys import intern
 
 from k8slab.api.errors import StatusError
 from k8slab.api.objects import Frozen, freeze, key_of
@@ -95,7 +94,7 @@ class EventStream:
                 self.connection.lane,
                 type=event.type,
                 resource=self.watch.cache.resource,
-                key=intern(key_of(event.object)),
+                key=key_of(event.object),
                 revision=int(metadata["resourceVersion"]),
                 stream=self.watch.number,
             )

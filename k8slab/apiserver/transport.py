@@ -204,7 +204,7 @@ class InProcessTransport:
         trace = self._loop.trace
         if trace.current is not None:
             try:
-                actor = trace[trace.current].actor
+                actor = trace.actor_of(trace.current)
             except KeyError:
                 return self.lane  # that event is not kept any more
             if actor.startswith(self.lane + "/"):

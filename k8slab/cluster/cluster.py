@@ -61,8 +61,8 @@ from k8slab.sim import (
     matches,
     order_of,
 )
-from k8slab.sim.collector import old_objects_left_alone
 from k8slab.sim.clock import Clock
+from k8slab.sim.collector import old_objects_left_alone
 
 if TYPE_CHECKING:
     from k8slab.table import Table

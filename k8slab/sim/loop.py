@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from k8slab.sim.clock import Clock
+from k8slab.sim.collector import old_objects_left_alone
 from k8slab.sim.order import Fifo, Order
 from k8slab.sim.trace import Trace
 
@@ -344,6 +345,12 @@ class Loop:
         advances. Returns whether `until()` came true (without `until`: True unless `max_actions` ran out).
         With `for_ms` the clock stands at the end of that span afterwards, unless `until` came true before.
         """
+        with old_objects_left_alone():
+            return self._run_until(until, for_ms, until_idle, max_actions)
+
+    def _run_until(
+        self, until: Callable[[], bool] | None, for_ms: int | None, until_idle: bool, max_actions: int | None
+    ) -> bool:
         end = None if for_ms is None else self.clock.now_ms + for_ms
         last = None if max_actions is None else self.actions + max_actions
         if until is not None and until():

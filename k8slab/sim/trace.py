@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from k8slab.sim.clock import Clock
@@ -54,6 +55,16 @@ class TraceEvent(NamedTuple):
         return KINDS[self.kind].label(self.data)
 
 
+_Row: TypeAlias = tuple[Any, ...]
+"""An event as a trace keeps it: now_ms, action, actor, kind, cause, also, names, and the values that go with them.
+A flat tuple of scalars takes a third of the memory of an event with a dict, and Python's collector skips it."""
+
+
+def _event(seq: int, row: _Row) -> TraceEvent:
+    now_ms, action, actor, kind, cause, also, names, *values = row
+    return TraceEvent(seq, now_ms, action, actor, kind, dict(zip(names, values, strict=True)), cause, also)
+
+
 class Trace:
     """An append-only list of `TraceEvent`s with ambient cause, and the recorded history of objects.
 
@@ -75,7 +86,8 @@ class Trace:
         self.current: int | None = None
         self.action = 0
         self.of_revision: dict[int, int] = {}
-        self._events: deque[TraceEvent] = deque(maxlen=keep)
+        self._rows: deque[_Row] = deque(maxlen=keep)
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # the keys of events' data, stored once
         self._seq = 0
         self._objects: dict[tuple[str, str], list[tuple[int, Any]]] = {}
         self.listeners: list[Callable[[TraceEvent], None]] = []
@@ -91,13 +103,15 @@ class Trace:
             return None
         seq = self._seq
         self._seq = seq + 1
-        event = TraceEvent(
-            seq, self.clock.now_ms, self.action, actor, kind, data, self.current, also[:MAX_ALSO] if also else ()
-        )
-        self._events.append(event)
+        names = tuple(data)
+        names = self._names.setdefault(names, names)
+        row = (self.clock.now_ms, self.action, actor, kind, self.current, also[:MAX_ALSO], names, *data.values())
+        self._rows.append(row)
         self.current = seq
-        for listener in self.listeners:
-            listener(event)
+        if self.listeners:
+            event = _event(seq, row)
+            for listener in self.listeners:
+                listener(event)
         return seq
 
     def commit(self, revision: int, seq: int | None) -> None:
@@ -131,22 +145,34 @@ class Trace:
         return iter(self._objects)
 
     def __len__(self) -> int:
-        return len(self._events)
+        return len(self._rows)
 
     def __iter__(self) -> Iterator[TraceEvent]:
-        return iter(self._events)
+        return map(_event, range(self._first, self._seq), self._rows)
 
     def __getitem__(self, seq: int) -> TraceEvent:
         """The event numbered `seq`; KeyError when it was never recorded or is no longer kept."""
-        first = self._events[0].seq if self._events else 0
-        if not first <= seq < self._seq:
-            raise KeyError(f"event {seq} is not kept: the trace holds {first} to {self._seq - 1}")
-        return self._events[seq - first]
+        return _event(seq, self._row(seq))
+
+    def actor_of(self, seq: int) -> str:
+        """The actor of event `seq`, without the rest; KeyError as above."""
+        return self._row(seq)[2]  # type: ignore[no-any-return]
 
     def since(self, seq: int) -> list[TraceEvent]:
         """Kept events with a number of at least `seq`."""
-        first = self._events[0].seq if self._events else 0
-        return [self._events[i] for i in range(max(0, seq - first), len(self._events))]
+        seq = max(seq, self._first)
+        newest_first = islice(reversed(self._rows), max(0, self._seq - seq))
+        return list(map(_event, range(seq, self._seq), reversed(list(newest_first))))
+
+    @property
+    def _first(self) -> int:
+        return self._seq - len(self._rows)
+
+    def _row(self, seq: int) -> _Row:
+        first = self._first
+        if not first <= seq < self._seq:
+            raise KeyError(f"event {seq} is not kept: the trace holds {first} to {self._seq - 1}")
+        return self._rows[seq - first]
 
     def causes(self, seq: int) -> list[TraceEvent]:
         """The walk back from event `seq` to its first cause, `seq` first."""
@@ -168,5 +194,5 @@ class Trace:
                 separators=(",", ":"),
             )
             + "\n"
-            for event in self._events
+            for event in self
         )

@@ -17,6 +17,7 @@ Upstream: pkg/kubeapiserver/default_storage_factory_builder.go, apiextensions-ap
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import intern
 
 from k8slab.api.scheme import SCHEME
 
@@ -75,11 +76,11 @@ class KeyLayout:
         """(group_resource, `namespace/name`) of a key; ("", key) when it is not one of ours."""
         first, _, rest = key.removeprefix(self.prefix + "/").partition("/")
         if first in self._resources:
-            return self._resources[first], rest
+            return self._resources[first], intern(rest)
         second, _, deeper = rest.partition("/")
         found = self._resources.get(f"{first}/{second}")
         if found is not None:
-            return found, deeper
+            return found, intern(deeper)
         return (f"{second}.{first}", deeper) if "." in first and deeper else ("", key)
 
     def _learn(self, group: str, resource: str, *, custom: bool = False) -> str:

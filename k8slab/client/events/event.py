@@ -97,7 +97,7 @@ class EventRecorder:
         if self.lane is not None:
             return self.lane
         try:
-            actor = self.loop.trace[current].actor if current is not None else ""
+            actor = self.loop.trace.actor_of(current) if current is not None else ""
         except KeyError:  # the trace no longer keeps it
             actor = ""
         return actor if actor.startswith(f"{self.component.name}/") else self.component.name
