@@ -1,6 +1,7 @@
 """What an update may change of a Pod: images, a deadline, more tolerations, fewer gates.
 
 Upstream: pkg/apis/core/validation/validation.go (ValidatePodUpdate, ValidatePodStatusUpdate)
+Simplified: the message ends with the names of the fields that changed, where upstream prints a diff of Go structs.
 """
 
 from __future__ import annotations
