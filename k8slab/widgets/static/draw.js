@@ -68,9 +68,21 @@ function put(node, path, k, v) {
   return copy;
 }
 
+// list a in the order of b, item by item by what names it; what b no longer has comes last
+const named = (v) => (isObj(v) ? v.type ?? v.name ?? v.uid ?? v.key : v);
+function align(a, b) {
+  const rest = [...a];
+  const found = b.map((v) => {
+    const n = rest.findIndex((w) => named(w) === named(v));
+    return n < 0 ? undefined : rest.splice(n, 1)[0];
+  });
+  return [...found, ...rest];
+}
+
 // YAML lines of object b, each marked against what it was in a
 function lines(a, b, depth, out, dash = "", at = "") {
   const arr = Array.isArray(b);
+  if (arr && Array.isArray(a)) a = align(a, b);
   for (const key of new Set([...Object.keys(isObj(a) ? a : {}), ...Object.keys(b ?? {})])) {
     const gone = !(key in (b ?? {}));
     const v = gone ? a[key] : b[key];
