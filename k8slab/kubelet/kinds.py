@@ -32,7 +32,11 @@ add_kinds(
             "{node} waits {ms} ms before it starts container {container} of Pod {key} again",
         ),
         "pod.running": Kind(
-            "state", 1, ("node", "key"), "runs {key}", "every container of Pod {key} runs on {node}, and it is ready"
+            "state",
+            1,
+            ("node", "key"),
+            "runs {key}",
+            "on {node} every container of Pod {key} runs and is ready; its kubelet reports that",
         ),
         "pod.stop": Kind(
             "work",

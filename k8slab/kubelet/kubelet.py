@@ -262,6 +262,8 @@ class Kubelet:
         status = pod_status(sandbox, pod, now)
         if not _differs(status, old):
             return True
+        if _is_ready(status) and not _is_ready(old):
+            self.loop.trace.emit("pod.running", self.lane, node=self.node.name, key=sandbox.key)
         try:
             written = await self.client.patch(
                 PODS,
@@ -278,8 +280,6 @@ class Kubelet:
         else:
             if worker.pod is pod:
                 worker.pod = written
-            if _is_ready(status) and not _is_ready(old):
-                self.loop.trace.emit("pod.running", self.lane, node=self.node.name, key=sandbox.key)
         return True
 
     async def _remove(self, worker: _PodWorker) -> bool:
