@@ -66,7 +66,8 @@ def test_actions_a_second(trace: bool, benchmark: Any) -> None:
 
 
 def in_a_process(script: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
