@@ -61,7 +61,7 @@ def test_labels_and_sentences_fit(frames: dict[str, Any]) -> None:
 
 def test_every_running_pod_was_caused_by_the_reader(frames: dict[str, Any]) -> None:
     steps = {step["seq"]: step for step in frames["steps"]}
-    running = [step for step in frames["steps"] if " runs on node-" in step["text"]]
+    running = [step for step in frames["steps"] if "and is ready; its kubelet" in step["text"]]
     assert len(running) == 3
     for step in running:
         while "cause" in step:
