@@ -29,6 +29,7 @@ from k8slab.api.scheme import GVK, gvk_of
 
 __all__ = ["DecodeError", "Decoded", "decode", "unknown_fields"]
 
+_OBJECT = (dict, Mapping)  # a dict is quick to tell, and nearly always what there is
 _NOT_A_STRING = "json: cannot unmarshal {} into Go value of type string"
 _INT_LIMITS = {"i": 31, "l": 63}
 _CANONICAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ").fullmatch
@@ -126,7 +127,7 @@ def _json_kind(value: Any) -> str:
 
 
 def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, _OBJECT):
         raise _Mismatch(value, None)
     fields = fields_of(name)
     result: dict[str, Any] = {}
@@ -152,7 +153,7 @@ def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
 def _value(value: Any, field: FieldType, dropped: list[str]) -> Any:
     code = field.code
     if code == "#":
-        if not isinstance(value, Mapping):
+        if not isinstance(value, _OBJECT):
             raise _Mismatch(value, field)
         return _struct(value, field.type, dropped)
     if code == "s":
@@ -180,7 +181,7 @@ def _list(value: Any, field: FieldType, dropped: list[str]) -> list[Any]:
 
 
 def _map(value: Any, field: FieldType, dropped: list[str]) -> dict[str, Any]:
-    if not isinstance(value, Mapping) or field.item is None:
+    if not isinstance(value, _OBJECT) or field.item is None:
         raise _Mismatch(value, field)
     result = {}
     for key, item in value.items():
@@ -230,7 +231,7 @@ def canonical_quantity(text: str) -> str:
 def _json_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, (int, float)) else "{}" if isinstance(value, Mapping) else "[]"
+    return str(value) if isinstance(value, (int, float)) else "{}" if isinstance(value, _OBJECT) else "[]"
 
 
 def _int_or_string(value: Any, field: FieldType) -> int | str:
@@ -362,7 +363,7 @@ def _unknown_in(value: Any, field: FieldType, path: str) -> list[str]:
         if isinstance(value, list):
             for index, item in enumerate(value):
                 found.extend(_unknown_in(item, field.item, f"{path}[{index}]"))
-        elif isinstance(value, Mapping):
+        elif isinstance(value, _OBJECT):
             for key, item in value.items():
                 found.extend(_unknown_in(item, field.item, f"{path}.{key}"))
     return found

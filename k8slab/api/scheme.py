@@ -14,6 +14,7 @@ Simplified: one table for what upstream keeps in Scheme (kinds), RESTMapper (res
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from k8slab.api.builtin_resources import RESOURCES, STORED_ELSEWHERE, UNSERVED_GROUPS, VERBS
@@ -131,7 +132,12 @@ def parse_group_version(api_version: str) -> tuple[str, str]:
 
 def gvk_of(obj: Mapping[str, Any]) -> GVK:
     """The GVK an object says it is (`apiVersion`, `kind`; absent ones are empty)."""
-    return GVK(*parse_group_version(obj.get("apiVersion") or ""), obj.get("kind") or "")
+    return _gvk(obj.get("apiVersion") or "", obj.get("kind") or "")
+
+
+@lru_cache(maxsize=1024)
+def _gvk(api_version: str, kind: str) -> GVK:
+    return GVK(*parse_group_version(api_version), kind)
 
 
 def guess_resource(kind: str) -> str:

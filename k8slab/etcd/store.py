@@ -245,10 +245,14 @@ class Store:
             kvs = [kv._replace(value=b"") for kv in kvs]
         return RangeResponse(tuple(kvs), count, more, current)
 
+    def _records_at(self, key: bytes, range_end: bytes, revision: int) -> list[KeyValue]:
+        records = self._backend.records
+        return [records[found] for found in self._index.revisions(key, range_end, revision)]
+
     def _compare_to_path(self, request: TxnRequest) -> Iterator[bool]:
         """For the transaction and those nested in the branches taken, in order: did the compares hold?"""
         succeeded = all(
-            holds(compare, self._range(RangeRequest(compare.key, compare.range_end), self.revision).kvs)
+            holds(compare, self._records_at(compare.key, compare.range_end, self.revision))
             for compare in request.compare
         )
         yield succeeded

@@ -5,7 +5,8 @@ Upstream: etcd server/etcdserver/api/v3rpc/key.go (checks of the request), serve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from k8slab.etcd.errors import (
     DuplicateKeyError,
@@ -34,6 +35,14 @@ Interval = tuple[bytes, bytes]
 
 _TARGETS = tuple(CompareTarget)
 _RESULTS = tuple(CompareResult)
+_SORT_TARGETS = tuple(SortTarget)
+_SORT_ORDERS = tuple(SortOrder)
+_ACTUAL: dict[str, Callable[[KeyValue], int]] = {
+    CompareTarget.VERSION: attrgetter("version"),
+    CompareTarget.CREATE: attrgetter("create_revision"),
+    CompareTarget.MOD: attrgetter("mod_revision"),
+    CompareTarget.LEASE: attrgetter("lease"),
+}
 _ABSENT = KeyValue(b"", 0, 0, 0, b"")
 
 
@@ -51,8 +60,10 @@ def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
     if not request.key:
         raise EmptyKeyError
     if isinstance(request, RangeRequest):
-        SortTarget(request.sort_target)
-        SortOrder(request.sort_order)
+        if request.sort_target not in _SORT_TARGETS:
+            SortTarget(request.sort_target)  # raises the ValueError
+        if request.sort_order not in _SORT_ORDERS:
+            SortOrder(request.sort_order)
     elif isinstance(request, PutRequest):
         if not isinstance(request.value, bytes):
             raise TypeError(f"value of key {request.key!r} is {request.value!r}, expected bytes")
@@ -122,12 +133,7 @@ def _holds_for(compare: Compare, kv: KeyValue) -> bool:
     if compare.target == CompareTarget.VALUE and isinstance(compare.operand, bytes):
         relation = (kv.value > compare.operand) - (kv.value < compare.operand)
     elif isinstance(compare.operand, int):
-        actual = {
-            CompareTarget.VERSION: kv.version,
-            CompareTarget.CREATE: kv.create_revision,
-            CompareTarget.MOD: kv.mod_revision,
-            CompareTarget.LEASE: kv.lease,
-        }[CompareTarget(compare.target)]
+        actual = _ACTUAL[compare.target](kv)
         relation = (actual > compare.operand) - (actual < compare.operand)
     else:
         raise TypeError(f"operand of compare {compare!r} does not fit its target")

@@ -13,9 +13,7 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from k8slab.sim.clock import Clock
@@ -86,7 +84,8 @@ class Trace:
         self.current: int | None = None
         self.action = 0
         self.of_revision: dict[int, int] = {}
-        self._rows: deque[_Row] = deque(maxlen=keep)
+        self._rows: list[_Row] = []  # the newest is last; with `keep`, up to twice as many as are kept
+        self._keep = keep
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # the keys of events' data, stored once
         self._seq = 0
         self._objects: dict[tuple[str, str], list[tuple[int, Any]]] = {}
@@ -107,6 +106,8 @@ class Trace:
         names = self._names.setdefault(names, names)
         row = (self.clock.now_ms, self.action, actor, kind, self.current, also[:MAX_ALSO], names, *data.values())
         self._rows.append(row)
+        if self._keep is not None and len(self._rows) > 2 * self._keep:
+            del self._rows[: -self._keep or None]
         self.current = seq
         if self.listeners:
             event = _event(seq, row)
@@ -145,10 +146,11 @@ class Trace:
         return iter(self._objects)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) if self._keep is None else min(self._keep, len(self._rows))
 
     def __iter__(self) -> Iterator[TraceEvent]:
-        return map(_event, range(self._first, self._seq), self._rows)
+        oldest = self._seq - len(self)
+        return (self[seq] for seq in range(oldest, self._seq))
 
     def __getitem__(self, seq: int) -> TraceEvent:
         """The event numbered `seq`; KeyError when it was never recorded or is no longer kept."""
@@ -160,19 +162,14 @@ class Trace:
 
     def since(self, seq: int) -> list[TraceEvent]:
         """Kept events with a number of at least `seq`."""
-        seq = max(seq, self._first)
-        newest_first = islice(reversed(self._rows), max(0, self._seq - seq))
-        return list(map(_event, range(seq, self._seq), reversed(list(newest_first))))
-
-    @property
-    def _first(self) -> int:
-        return self._seq - len(self._rows)
+        oldest = self._seq - len(self)
+        return [self[number] for number in range(max(seq, oldest), self._seq)]
 
     def _row(self, seq: int) -> _Row:
-        first = self._first
-        if not first <= seq < self._seq:
-            raise KeyError(f"event {seq} is not kept: the trace holds {first} to {self._seq - 1}")
-        return self._rows[seq - first]
+        oldest = self._seq - len(self)
+        if not oldest <= seq < self._seq:
+            raise KeyError(f"event {seq} is not kept: the trace holds {oldest} to {self._seq - 1}")
+        return self._rows[seq - self._seq]
 
     def causes(self, seq: int) -> list[TraceEvent]:
         """The walk back from event `seq` to its first cause, `seq` first."""

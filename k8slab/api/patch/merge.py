@@ -52,10 +52,10 @@ def _merge(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
 
 def _without_nulls(value: Any) -> Any:
     """A value that is new as a whole: nulls in it have nothing to remove. Lists keep theirs."""
-    if isinstance(value, Mapping):
-        return {k: _without_nulls(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
-        return [_without_nulls(v) if isinstance(v, (Mapping, list)) else v for v in value]
+        return [_without_nulls(v) if isinstance(v, (dict, list)) else v for v in value]
+    if isinstance(value, Mapping):
+        return {k: _without_nulls(v) if isinstance(v, (dict, list)) else v for k, v in value.items() if v is not None}
     return value
 
 

@@ -50,7 +50,10 @@ def with_revision(obj: Object, revision: int) -> Frozen:
 
 def encode(obj: Object) -> bytes:
     """The bytes etcd holds: without resourceVersion, which is the revision of the key itself."""
-    return Codec().encode(obj)
+    metadata = obj["metadata"]
+    if "resourceVersion" in metadata:
+        obj = {**obj, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+    return _encode(obj).encode()
 
 
 class Codec:

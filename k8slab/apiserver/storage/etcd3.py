@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from k8slab.api.objects import Frozen, Object, freeze
-from k8slab.apiserver.storage.codec import Codec, with_revision
+from k8slab.apiserver.storage.codec import Codec, encode, with_revision
 from k8slab.apiserver.storage.errors import (
     KeyExistsError,
     KeyNotFoundError,
@@ -99,7 +99,7 @@ class Storage:
                 raise KeyExistsError(key)
             return freeze(obj)  # type: ignore[no-any-return]
         obj = freeze(obj)
-        response = await self.kv.txn([Compare(raw, "MOD", "EQUAL", 0)], [PutRequest(raw, self.codec.encode(obj))])
+        response = await self.kv.txn([Compare(raw, "MOD", "EQUAL", 0)], [PutRequest(raw, encode(obj))])
         if not response.succeeded:
             raise KeyExistsError(key)
         return self._wrote(key, raw, obj, response.revision)
