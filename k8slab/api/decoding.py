@@ -136,12 +136,13 @@ def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
         if field is None:
             dropped.append(key)
         elif item is not None:
-            try:
-                item = _value(item, field, dropped)
-            except _Mismatch as e:
-                e.struct = e.struct or name.partition(".")[2]
-                e.steps.append(key)
-                raise
+            if not (field.code == "s" and isinstance(item, str)):  # the usual case needs no call
+                try:
+                    item = _value(item, field, dropped)
+                except _Mismatch as e:
+                    e.struct = e.struct or name.partition(".")[2]
+                    e.steps.append(key)
+                    raise
             if item or not field.omit_empty or field.pointer or field.code in "#I":
                 result[key] = item
     for key, zero in _always(name):
@@ -167,13 +168,18 @@ def _value(value: Any, field: FieldType, dropped: list[str]) -> Any:
     return _SCALARS[code](value, field)
 
 
+def _zero(field: FieldType) -> Any:
+    """What null is as an element: the zero value, for a structure with the fields that are always there."""
+    return _struct({}, field.type, []) if field.code == "#" else _ZEROS[field.code]()
+
+
 def _list(value: Any, field: FieldType, dropped: list[str]) -> list[Any]:
     if not isinstance(value, list) or field.item is None:
         raise _Mismatch(value, field)
     result = []
     for index, item in enumerate(value):
         try:
-            result.append(_ZEROS[field.item.code]() if item is None else _value(item, field.item, dropped))
+            result.append(_zero(field.item) if item is None else _value(item, field.item, dropped))
         except _Mismatch as e:
             e.steps.append(index)
             raise
@@ -186,7 +192,7 @@ def _map(value: Any, field: FieldType, dropped: list[str]) -> dict[str, Any]:
     result = {}
     for key, item in value.items():
         try:
-            result[key] = _ZEROS[field.item.code]() if item is None else _value(item, field.item, dropped)
+            result[key] = _zero(field.item) if item is None else _value(item, field.item, dropped)
         except _Mismatch as e:
             e.steps.append("\0" + key)
             raise

@@ -136,3 +136,9 @@ def test_every_builtin_kind_but_two_has_a_schema() -> None:
     for info in SCHEME:
         if has_schema(info.gvk):
             assert fields_of(type_of(info.gvk))
+
+
+def test_null_in_a_list_is_the_zero_value_of_a_structure() -> None:
+    """As Go decodes it: the element is there, with the fields that are always written."""
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": {"ports": [None]}}
+    assert decode(service).object["spec"]["ports"] == [{"port": 0, "targetPort": 0}]
