@@ -52,8 +52,10 @@ def commands(cluster: Cluster) -> None:
     cluster.patch("deploy/web", {"spec": {"paused": None}}, namespace="shop")
     cluster.patch("widgets.example.org/w", {"spec": {"size": 4}}, namespace="shop")
     cluster.scale("deploy/web", 5, namespace="shop")
-    for _ in range(40):
+    for number in range(40):
         cluster.step()
+        if len(cluster.loop.ready) > 1 and number % 4 == 0:
+            cluster.step_ready(len(cluster.loop.ready) - 1)
     cluster.crash("kcm")
     cluster.crash("scheduler", before_call=2, restart_after_ms=None)
     cluster.run(for_ms=2_000)
