@@ -107,13 +107,14 @@ class ScheduleResult:
 class SchedulingAlgorithm:
     """The pure half of a scheduler for one profile: no clock, no API. It remembers where the last sample ended.
 
-    `rng` breaks ties among the best Nodes. `memo` False works every verdict out anew.
+    `rng` breaks ties among the best Nodes (replays of recorded clusters put the recorded choice in the place of
+    `break_tie`, which is given the Pod and their names). `memo` False works every verdict out anew.
     """
 
     def __init__(self, framework: Framework, rng: random.Random, *, memo: bool = True) -> None:
         self.framework = framework
         self.next_start_node_index = 0
-        self._rng = rng
+        self.break_tie: Callable[[Object, Sequence[str]], str] = lambda _pod, names: rng.choice(names)
         self.memo = NodeMemo() if memo else None
         self._local = frozenset(
             name for name, plugin in framework.plugins.items() if isinstance(plugin, SignPlugin) and plugin.node_local
@@ -242,15 +243,15 @@ class SchedulingAlgorithm:
             totals, result.status = scores.totals()
             result.detail = scores.weighted
         if result.status is SUCCESS:
-            result.node, result.score = self._select_host(feasible, totals)
+            result.node, result.score = self._select_host(pod, feasible, totals)
 
-    def _select_host(self, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
+    def _select_host(self, pod: Object, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
         """One of the Nodes with the highest total, evenly."""
         highest = max(totals)
-        index = totals.index(highest)
-        if totals.count(highest) > 1:
-            index = self._rng.choice([at for at, total in enumerate(totals) if total == highest])
-        return feasible[index].name, highest
+        if totals.count(highest) == 1:
+            return feasible[totals.index(highest)].name, highest
+        best = [node.name for node, total in zip(feasible, totals, strict=True) if total == highest]
+        return self.break_tie(pod, best), highest
 
 
 def _runner(filters: list[FilterPlugin], state: CycleState, pod: Object) -> Callable[[NodeInfo], Status]:

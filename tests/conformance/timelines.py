@@ -16,6 +16,7 @@ from k8slab.client import Client
 from k8slab.cluster.control_plane import ControlPlane
 from k8slab.sim import Component, Loop, Network, latency_profile
 from tests.conformance.hollow import HollowKubelet
+from tests.conformance.placement import RecordedPlacement
 
 __all__ = ["Timeline", "project", "records"]
 
@@ -69,6 +70,7 @@ class Timeline:
     def _boot(self) -> None:
         self.plane.manager.start()
         self.plane.scheduler.start()
+        RecordedPlacement(self.doc).guide(self.plane.scheduler.program)
         for number, node in enumerate(self.doc["nodes"]):
             client: Client = self.plane.client(f"kubelet/{node['name']}", f"system:node:{node['name']}")
             kubelet = HollowKubelet(self.loop, client, node, self.doc["kubelet"], number)
