@@ -176,13 +176,18 @@ def is_qualified_name(value: str) -> list[str]:
     return list(_label_key_errors(value))
 
 
-def is_valid_label_value(value: str) -> list[str]:
-    """At most 63 bytes; may be empty."""
+@lru_cache(maxsize=4096)
+def _label_value_errors(value: str) -> tuple[str, ...]:
     errors = _too_long(value, 63, "bytes")
     if not _label_value(value):
         message = f"a valid label must be an empty string or {_LABEL_CHARACTERS}"
         errors.append(_regex_error(message, _LABEL_VALUE, "MyValue", "my_value", "12345"))
-    return errors
+    return tuple(errors)
+
+
+def is_valid_label_value(value: str) -> list[str]:
+    """At most 63 bytes; may be empty."""
+    return list(_label_value_errors(value))
 
 
 def is_c_identifier(value: str) -> list[str]:

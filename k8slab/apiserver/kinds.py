@@ -112,6 +112,7 @@ _CONTROLLERS = {
 
 
 @lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def speaker(lane: str) -> str:
     """A lane as a sentence names it: `kcm/replicaset` is "the ReplicaSet controller"."""
     component, _, rest = lane.partition("/")
@@ -125,6 +126,7 @@ def speaker(lane: str) -> str:
     return component or lane
 
 
+@lru_cache(maxsize=2048)
 def deed(lane: str, verb: str, subresource: str) -> str:
     """What somebody does, as a verb in the present tense that fits who does it."""
     done = _SUBRESOURCE_DEEDS.get(subresource) or DEEDS[verb]

@@ -62,7 +62,7 @@ from k8slab.sim import (
     order_of,
 )
 from k8slab.sim.clock import Clock
-from k8slab.sim.collector import old_objects_left_alone
+from k8slab.sim.collector import rare_collections
 
 if TYPE_CHECKING:
     from k8slab.table import Table
@@ -136,6 +136,7 @@ class Cluster:
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
         self._applied: dict[tuple[str, str], Reference] = {}
+        self._waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
         self._boot()
         self.started_action = self.loop.actions
         self.started_seq = len(self.trace)
@@ -455,11 +456,14 @@ class Cluster:
 
     def all_ready(self) -> bool:
         """Whether everything that was applied, and that the simulation acts on, is ready."""
-        for place in self._applied:
-            found = self.mirror.get(*place)
-            if found is None or not is_ready(found, self.mirror):
-                return False
-        return True
+        if self._waits_for in self._applied and not self._place_is_ready(self._waits_for):
+            return False  # asked after every commit: nearly always it is still the same object that is not ready
+        self._waits_for = next((place for place in self._applied if not self._place_is_ready(place)), ("", ""))
+        return self._waits_for not in self._applied
+
+    def _place_is_ready(self, place: tuple[str, str]) -> bool:
+        found = self.mirror.get(*place)
+        return found is not None and is_ready(found, self.mirror)
 
     # -- recording ---------------------------------------------------------------------------------
 
@@ -523,7 +527,7 @@ class Cluster:
                 outcome["error"] = error
 
         task = self.you.spawn("kubectl", wrapped())
-        with old_objects_left_alone():
+        with rare_collections():
             while not task.done:
                 if not self.loop.step():
                     raise RuntimeError("the simulation has nothing left to do, and the command is not answered")

@@ -22,6 +22,7 @@ class Component:
         self.name = name
         self.alive = True
         self._tasks: dict[int, Task] = {}
+        self._sweep_at = 64  # forget the tasks that are done when there are more; grows with those that live
         self._closers: list[Callable[[], None]] = []
 
     def spawn(self, role: str, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> Task:
@@ -29,8 +30,9 @@ class Component:
         if not self.alive:
             coro.close()
             raise RuntimeError(f"component {self.name} is dead: it cannot start {role!r}")
-        if len(self._tasks) > 64:
+        if len(self._tasks) > self._sweep_at:
             self._tasks = {key: task for key, task in self._tasks.items() if not task.done}
+            self._sweep_at = 64 + 2 * len(self._tasks)
         task = self.loop.spawn(f"{self.name}/{role}", coro, delay_ms=delay_ms)
         self._tasks[id(task)] = task
         return task

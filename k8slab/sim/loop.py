@@ -20,7 +20,7 @@ from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from k8slab.sim.clock import Clock
-from k8slab.sim.collector import old_objects_left_alone
+from k8slab.sim.collector import rare_collections
 from k8slab.sim.order import Fifo, Order
 from k8slab.sim.trace import Trace
 
@@ -345,7 +345,7 @@ class Loop:
         advances. Returns whether `until()` came true (without `until`: True unless `max_actions` ran out).
         With `for_ms` the clock stands at the end of that span afterwards, unless `until` came true before.
         """
-        with old_objects_left_alone():
+        with rare_collections():
             return self._run_until(until, for_ms, until_idle, max_actions)
 
     def _run_until(
