@@ -183,3 +183,9 @@ def test_on_error_goes_on_with_the_next_document() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert load_manifests("") == load_manifests("---\n# comment\n---\n") == []
+
+
+def test_metadata_of_a_foreign_kind_is_checked_as_of_any() -> None:
+    text = "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, finalizers: -1}\n"
+    with pytest.raises(ManifestError, match=r"line 3, column 21: metadata\.finalizers: -1: expected a list"):
+        load_manifests(text)
