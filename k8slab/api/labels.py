@@ -35,6 +35,7 @@ __all__ = [
     "new_requirement",
     "parse_int64",
     "parse_selector",
+    "parse_uint64",
     "selector_from_dict",
     "selector_from_set",
 ]
@@ -90,6 +91,20 @@ def go_quote(text: str) -> str:
     "a \\"b\\""
     """
     return '"' + "".join(map(_quoted_character, text)) + '"'
+
+
+def parse_uint64(text: str) -> int:
+    """Go's strconv.ParseUint(text, 10, 64): plain digits. ValueError with its text.
+
+    >>> parse_uint64("007")
+    7
+    """
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: invalid syntax")
+    value = int(text)
+    if value >= 1 << 64:
+        raise ValueError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
+    return value
 
 
 class AggregateError(ValueError):

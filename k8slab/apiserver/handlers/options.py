@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from k8slab.api.errors import BadRequestError, Cause, InvalidError
 from k8slab.api.fields import FieldSelector
-from k8slab.api.labels import Selector, go_quote, parse_int64, parse_selector
+from k8slab.api.labels import Selector, go_quote, parse_int64, parse_selector, parse_uint64
 from k8slab.apiserver.handlers.routing import is_true
 from k8slab.apiserver.registry import parse_fields
 
@@ -136,13 +136,10 @@ def parse_resource_version(text: str) -> int:
     """Empty is 0. ValueError with upstream's text."""
     if not text:
         return 0
-    value = parse_int64(text)
-    if value is None or value < 0 or not text.isdigit():
-        raise ValueError(
-            f"resourceVersion: Invalid value: {go_quote(text)}: strconv.ParseUint: parsing {go_quote(text)}: "
-            "invalid syntax"
-        )
-    return value
+    try:
+        return parse_uint64(text)
+    except ValueError as error:
+        raise ValueError(f"resourceVersion: Invalid value: {go_quote(text)}: {error}") from None
 
 
 def check_write_options(params: Mapping[str, str], kind: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.defaults import set_defaults
-from k8slab.api.errors import BadRequestError, NotFoundError, StatusError
+from k8slab.api.errors import BadRequestError, NotFoundError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Attributes
@@ -76,8 +76,6 @@ async def _create(server: APIServer, ctx: Context, request: Request) -> Answer:
     ctx.dry_run = check_write_options(request.params, "CreateOptions")
     store = server.store(ctx.gvr)
     obj = _typed(ctx, request.body)
-    if obj["metadata"].get("resourceVersion"):
-        raise StatusError("resourceVersion should not be set on objects to be created")
     wipe_system_fields(obj)
     ensure_namespace(ctx, obj)
     ctx.name = obj["metadata"].get("name") or ""

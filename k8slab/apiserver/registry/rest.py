@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidError, StatusError
+from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidError
 from k8slab.api.names import generate_name
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.times import parse_time, rfc3339
@@ -57,8 +57,6 @@ def ensure_namespace(ctx: Context, draft: Draft) -> None:
 def before_create(ctx: Context, strategy: Strategy, obj: Draft) -> None:
     """Fill in the metadata, let the strategy prepare, validate. Raises InvalidError, BadRequestError."""
     metadata = obj["metadata"]
-    if metadata.get("resourceVersion"):
-        raise StatusError("resourceVersion should not be set on objects to be created")
     metadata["creationTimestamp"] = ctx.now
     metadata["uid"] = new_uid(ctx.env.uids)
     if metadata.get("generateName") and not metadata.get("name"):

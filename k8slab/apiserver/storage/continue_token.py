@@ -55,19 +55,28 @@ def decode_continue(token: str, prefix: str) -> tuple[str, int]:
 
 def _bad_byte(token: str) -> int:
     legal = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    return next((i for i, character in enumerate(token) if character not in legal), len(token))
+    illegal = (i for i, character in enumerate(token) if character not in legal)
+    return next(illegal, len(token) - len(token) % 4)  # a lone last character is half a byte
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    text = data.decode("utf-8", "replace")
     try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        if not text.strip():
-            raise ValueError(f"{_BAD}: unexpected end of JSON input") from None
-        wrong = text[error.pos] if error.pos < len(text) else ""
-        where = "looking for beginning of value" if error.msg.startswith("Expecting value") else "after top-level value"
-        raise ValueError(f"{_BAD}: invalid character {wrong!r} {where}") from None
+        document = json.loads(data.decode("utf-8", "replace"))
+    except json.JSONDecodeError:
+        raise ValueError(f"{_BAD}: {_why_no_json(data)}") from None
     if not isinstance(document, dict):
         raise ValueError(f"{_BAD}: json: cannot unmarshal into Go value of type storage.continueToken")
     return document
+
+
+def _why_no_json(data: bytes) -> str:
+    """encoding/json's words, which name the wrong byte as if it were a Latin-1 character."""
+    text = data.decode("latin-1")
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if error.pos < len(text):
+            at_value = error.msg.startswith("Expecting value")
+            where = "looking for beginning of value" if at_value else "after top-level value"
+            return f"invalid character {text[error.pos]!r} {where}"
+    return "unexpected end of JSON input"

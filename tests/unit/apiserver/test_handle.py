@@ -160,3 +160,34 @@ def test_the_name_and_namespace_of_a_body_must_be_those_of_the_path(bench: Bench
     elsewhere = {**BODY, "metadata": {"name": "a", "namespace": "other"}}
     for method, path in (("PUT", f"{BASE}/a"), ("POST", BASE)):
         assert bench.http(method, path, elsewhere)[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "revision", "query", "status", "message"),
+    [
+        pytest.param("POST", "0", "", 201, None, id="zero names no revision"),
+        pytest.param("POST", "abc", "", 201, None, id="creating overlooks a revision that is no number"),
+        pytest.param(
+            "POST", "4", "", 500, "resourceVersion should not be set on objects to be created", id="creating from one"
+        ),
+        pytest.param("POST", "4", "All", 201, None, id="only the storage refuses, which a dry run does not reach"),
+        pytest.param("PUT", "abc", "", 500, 'strconv.ParseUint: parsing "abc": invalid syntax', id="no number"),
+        pytest.param(
+            "PUT",
+            "99999999999999999999",
+            "",
+            500,
+            'strconv.ParseUint: parsing "99999999999999999999": value out of range',
+            id="no 64 bits",
+        ),
+    ],
+)
+def test_the_revision_in_a_body_is_read_as_a_number(
+    bench: Bench, method: str, revision: str, query: str, status: int, message: str | None
+) -> None:
+    if method == "PUT":
+        bench.http("POST", BASE, BODY)
+    body = {**BODY, "metadata": {"name": "a", "resourceVersion": revision}}
+    path = BASE if method == "POST" else f"{BASE}/a"
+    answered, answer, _ = bench.http(method, path, body, {"dryRun": query} if query else {})
+    assert (answered, answer.get("message")) == (status, message)

@@ -193,6 +193,8 @@ def test_history_is_recorded_with_deletions() -> None:
     ("token", "text"),
     [
         pytest.param("abc", "invalid character 'i' looking for beginning of value", id="text that is not JSON"),
+        pytest.param("zz", "invalid character 'Ï' looking for beginning of value", id="a byte that is no text"),
+        pytest.param("eyJ2Ijoib", "illegal base64 data at input byte 8", id="base64 cut in the middle of a byte"),
         pytest.param("<x>", "illegal base64 data at input byte 0", id="text that is not base64"),
         pytest.param("e30", "server does not recognize this encoded version ", id="an object without a version"),
     ],
