@@ -87,21 +87,32 @@ class _Mismatch(Exception):
         self.struct = ""
 
 
+_ANY_KIND = GVK("", "v1", "ConfigMap")  # its metadata is as that of any kind
+
+
 def decode(obj: Mapping[str, Any], gvk: GVK | None = None) -> Decoded:
     """`obj` as its kind's struct holds it; DecodeError (a ValueError) when a value does not fit.
 
-    `gvk`: the kind to decode into, the object's own by default. An object without a schema is copied as it is.
+    `gvk`: the kind to decode into, the object's own by default. Of an object without a schema only the metadata is
+    known; the rest is copied as it is.
     """
     gvk = gvk or gvk_of(obj)
     name = type_of(gvk)
     if not name:
-        return Decoded(thaw(obj), ())
+        return _without_schema(obj)
     dropped: list[str] = []
     try:
         result = _struct(obj, name, dropped)
     except _Mismatch as e:
         raise _error(e) from None
     return Decoded(result, tuple(unknown_fields(obj, name)) if dropped else ())
+
+
+def _without_schema(obj: Mapping[str, Any]) -> Decoded:
+    if "metadata" not in obj:
+        return Decoded(thaw(obj), ())
+    like = decode({"metadata": obj["metadata"]}, _ANY_KIND)
+    return Decoded({**thaw(obj), "metadata": like.object["metadata"]}, like.unknown)
 
 
 def _error(e: _Mismatch) -> DecodeError:

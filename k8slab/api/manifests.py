@@ -145,8 +145,6 @@ def _manifest(
     is_builtin = _check_kind(value, scheme, fail)
     try:
         decoded = decode(value)
-        if not is_builtin and isinstance(value.get("metadata"), dict):
-            decode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": value["metadata"]})  # metadata is known of all
     except DecodeError as e:
         raise fail(e.message, e.steps, e.value, e.expected) from None
     _check_metadata(value, fail)

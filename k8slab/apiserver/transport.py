@@ -230,12 +230,14 @@ def _kind_of(request: Request) -> str:
         return "lease.renew"
     if request.verb in _READS:
         return "request"
-    if request.subresource in ("status", "finalize") or resource in _DETAILS:
+    if request.subresource in ("status", "finalize") or resource in _DETAILS or request.params.get("dryRun"):
         return "write.detail"
     return "write"
 
 
 def _detail(request: Request) -> str:
+    if request.params.get("dryRun"):
+        return " (dry run)"
     if request.subresource == "binding" and isinstance(request.body, Mapping):
         return f" to {(request.body.get('target') or {}).get('name', '')}"
     return ""
