@@ -105,8 +105,8 @@ def _regex_error(message: str, pattern: str, *examples: str) -> str:
     return f"{message} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def is_dns1123_label(value: str) -> list[str]:
-    """One part of a DNS name: `my-name`, `123-abc`."""
+@lru_cache(maxsize=4096)
+def _dns1123_label_errors(value: str) -> tuple[str, ...]:
     errors = _too_long(value, 63, "characters")
     if not _dns1123_label(value):
         if _dns1123_subdomain(value):
@@ -117,10 +117,16 @@ def is_dns1123_label(value: str) -> list[str]:
                 + _ALPHANUMERIC_ENDS
             )
             errors.append(_regex_error(message, _DNS1123_LABEL, "my-name", "123-abc"))
-    return errors
+    return tuple(errors)
 
 
-def _dns1123_subdomain_errors(value: str, unit: str) -> list[str]:
+def is_dns1123_label(value: str) -> list[str]:
+    """One part of a DNS name: `my-name`, `123-abc`."""
+    return list(_dns1123_label_errors(value))
+
+
+@lru_cache(maxsize=4096)
+def _dns1123_subdomain_errors(value: str, unit: str) -> tuple[str, ...]:
     errors = _too_long(value, 253, unit)
     if not _dns1123_subdomain(value):
         message = (
@@ -128,12 +134,12 @@ def _dns1123_subdomain_errors(value: str, unit: str) -> list[str]:
             + _ALPHANUMERIC_ENDS
         )
         errors.append(_regex_error(message, _DNS1123_SUBDOMAIN, "example.com"))
-    return errors
+    return tuple(errors)
 
 
 def is_dns1123_subdomain(value: str) -> list[str]:
     """A DNS name: what most objects may be called."""
-    return _dns1123_subdomain_errors(value, "characters")
+    return list(_dns1123_subdomain_errors(value, "characters"))
 
 
 def is_dns1035_label(value: str) -> list[str]:

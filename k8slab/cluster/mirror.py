@@ -30,16 +30,19 @@ class Mirror:
     def refresh(self) -> Mirror:
         """Take in what was committed since the last time."""
         pending = self._watcher.pending
+        newest: dict[tuple[str, str], KeyValue] = {}
         while pending:
             response = pending.popleft()
             for event in response.events:
-                resource, key = self._layout.parse(event.kv.key.decode())
-                objects = self._objects.setdefault(resource, {})
+                place = self._layout.parse(event.kv.key.decode())
                 if event.type is EventType.DELETE:
-                    objects.pop(key, None)
+                    newest.pop(place, None)
+                    self._objects.setdefault(place[0], {}).pop(place[1], None)
                 else:
-                    objects[key] = self._decode(event.kv)
+                    newest[place] = event.kv
                 self.revision = event.kv.mod_revision
+        for (resource, key), kv in newest.items():  # states in between need not be decoded
+            self._objects.setdefault(resource, {})[key] = self._decode(kv)
         return self
 
     def get(self, resource: str, key: str) -> Frozen | None:

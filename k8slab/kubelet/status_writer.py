@@ -81,15 +81,16 @@ def _conditions(
         condition = new[kind]
         same = before is not None and before["status"] == condition["status"]
         since = before["lastTransitionTime"] if before is not None and same else rfc3339(now_ms)
-        result.append(
-            {
-                "type": kind,
-                "observedGeneration": generation,
-                "status": condition["status"],
-                "lastTransitionTime": since,
-            }
-        )
-        result[-1].update((k, condition[k]) for k in ("reason", "message") if k in condition)
+        whole = {
+            "type": kind,
+            "observedGeneration": generation,
+            "status": condition["status"],
+            "lastTransitionTime": since,
+        }
+        for field in ("reason", "message"):
+            if field in condition:
+                whole[field] = condition[field]
+        result.append(whole)
     return result + [dict(condition) for condition in old.values()]  # those that others own
 
 
