@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from k8slab.api.labels import go_quote
+
 __all__ = ["IntOrString", "scaled_value"]
 
 IntOrString = int | str
@@ -25,7 +27,10 @@ def _percent_of(text: str) -> int:
         why = "value out of range"
     else:
         return int(digits)
-    raise ValueError(f'invalid value for IntOrString: invalid value "{text}": strconv.Atoi: parsing "{digits}": {why}')
+    raise ValueError(
+        f"invalid value for IntOrString: invalid value {go_quote(text)}: "
+        f"strconv.Atoi: parsing {go_quote(digits)}: {why}"
+    )
 
 
 def scaled_value(value: IntOrString | None, total: int, *, round_up: bool) -> int:

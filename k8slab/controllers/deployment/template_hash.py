@@ -28,13 +28,13 @@ _QUANTITY_MAPS = ("requests", "limits", "overhead")
 def compute_hash(sum32: int, collision_count: int | None) -> str:
     """The hash text of a template whose bytes gave the FNV-1a state `sum32`.
 
-    A collision count goes on with its 8 bytes, little-endian; so 0 and None differ.
+    A collision count goes on with 8 bytes, its 32 bits little-endian and zeros; so 0 and None differ.
 
     >>> compute_hash(4130463924, 1)
     'b54bc767c'
     """
     if collision_count is not None:
-        for byte in collision_count.to_bytes(8, "little"):
+        for byte in (collision_count & 0xFFFFFFFF).to_bytes(8, "little"):
             sum32 = ((sum32 ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
     return safe_encode(str(sum32))
 

@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
-from k8slab.api.pod_requests import is_pod_level_requests_set, is_restartable_init_container, pod_requests
+from k8slab.api.pod_requests import (
+    PodResourcesOptions,
+    is_pod_level_requests_set,
+    is_restartable_init_container,
+    pod_requests,
+)
 from k8slab.api.quantity import Quantity, quantity
 
 __all__ = [
@@ -37,6 +42,12 @@ NON_MISSING_REQUESTS: Mapping[str, Quantity] = {
     "memory": Quantity.parse(str(DEFAULT_MEMORY_REQUEST)),
 }
 """What scoring takes a container to use that says nothing: otherwise all such Pods would pile onto one node."""
+
+_ASSIGNED: PodResourcesOptions = {
+    "use_status_resources": True,
+    "in_place_pod_level_resources_vertical_scaling": True,
+}
+"""A Pod on a Node counts with what it was given until a resize has arrived."""
 
 _BUILT_IN = frozenset(("cpu", "memory", "ephemeral-storage", "pods"))
 
@@ -201,7 +212,7 @@ class PodInfo:
         self.uid: str = pod["metadata"].get("uid") or self.key
         self.priority: int = spec.get("priority") or 0
         self.host_ports = host_ports(pod)
-        requests = pod_requests(pod, use_status_resources=True)
+        requests = pod_requests(pod, **_ASSIGNED)
         self.requested = Resource.of(requests)
         missing = NON_MISSING_REQUESTS
         if is_pod_level_requests_set(pod):
@@ -209,7 +220,8 @@ class PodInfo:
             missing = {name: amount for name, amount in NON_MISSING_REQUESTS.items() if name not in requests}
         non_zero = requests
         if missing:
-            non_zero = pod_requests(pod, use_status_resources=True, non_missing_container_requests=missing)
+            options: PodResourcesOptions = {**_ASSIGNED, "non_missing_container_requests": missing}
+            non_zero = pod_requests(pod, **options)
         self.non_zero_cpu = non_zero["cpu"].milli_value() if "cpu" in non_zero else 0
         self.non_zero_memory = non_zero["memory"].value() if "memory" in non_zero else 0
 

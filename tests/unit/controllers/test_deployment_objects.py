@@ -42,6 +42,10 @@ def test_the_encoding_is_upstreams() -> None:
     assert compute_hash(4130463924, 0) == "777dfcd544"
 
 
+def test_a_collision_count_goes_in_as_32_bits() -> None:
+    assert compute_hash(4130463924, -1) == compute_hash(4130463924, 0xFFFFFFFF)
+
+
 @pytest.mark.parametrize(
     ("change", "equal"),
     [

@@ -34,6 +34,13 @@ def test_a_percentage_of_a_text_without_percent_sign_is_an_error_with_upstreams_
         scaled_value("3", 10, round_up=True)
 
 
+def test_a_percentage_that_is_no_number_is_quoted_as_go_quotes() -> None:
+    text = r'invalid value "\"x\"%": strconv.Atoi: parsing "\"x\"": invalid syntax'
+    with pytest.raises(ValueError) as caught:
+        scaled_value('"x"%', 10, round_up=True)
+    assert str(caught.value) == f"invalid value for IntOrString: {text}"
+
+
 @pytest.mark.parametrize(
     ("strategy", "replicas", "expected"),
     [

@@ -154,6 +154,12 @@ def test_an_init_container_without_requests_gets_no_default_for_what_the_pod_lev
     assert (info.non_zero_cpu, info.non_zero_memory) == (1000, 1024 * 1024)
 
 
+def test_a_pod_whose_pod_level_resources_shrink_counts_with_what_it_still_has() -> None:
+    whole = pod(cpu=None, memory=None, resources={"requests": {"cpu": "1"}})
+    whole["status"] = {"resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+    assert PodInfo(whole).requested.as_dict() == {"cpu": 3000}
+
+
 @pytest.mark.parametrize(
     ("name", "scalar", "extended"),
     [
