@@ -80,14 +80,17 @@ class Timeline:
         self.loop.run(for_ms=2_000)
         assert len(mirror.list(NODES.group_resource)) == len(self.doc["nodes"]), "nodes did not register"
         for given in self.doc.get("given", []):
-            name = given["create_namespace"]
-            self._do(
-                self.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            )
-            assert self.loop.run(
-                until=lambda key=f"{name}/default": mirror.get(SERVICEACCOUNTS.group_resource, key) is not None,  # type: ignore[misc]
-                for_ms=5_000,
-            ), f"namespace {name} got no ServiceAccount"
+            if "request" in given:
+                self._send(given["request"])  # the recording saw what it set off
+            else:
+                self._namespace(given["create_namespace"])
+
+    def _namespace(self, name: str) -> None:
+        self._do(self.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        assert self.loop.run(
+            until=lambda: self.plane.mirror.get(SERVICEACCOUNTS.group_resource, f"{name}/default") is not None,
+            for_ms=5_000,
+        ), f"namespace {name} got no ServiceAccount"
 
     def _do(self, job: Any) -> Any:
         box: list[Any] = []
