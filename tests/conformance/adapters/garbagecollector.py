@@ -29,6 +29,10 @@ def _reference(owner: dict[str, Any]) -> dict[str, Any]:
     return reference | {field: owner[field] for field in ("blockOwnerDeletion", "controller") if field in owner}
 
 
+def _owners(case: dict[str, Any]) -> list[dict[str, Any]]:
+    return case.get("owners") or []
+
+
 def _owner(owner: dict[str, Any]) -> dict[str, Any] | None:
     """The owner as the server has it."""
     if owner["state"] == "absent":
@@ -42,11 +46,11 @@ def _owner(owner: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _item(case: dict[str, Any]) -> Node:
-    flags = case["item"]
+    flags = case.get("item") or {}
     waits = flags.get("deletingDependents", False)
     item = Node(
         ObjectReference("v1", "Pod", "item", "uid-item", "ns"),
-        [_reference(owner) for owner in case["owners"]],
+        [_reference(owner) for owner in _owners(case)],
         being_deleted=flags.get("beingDeleted", False) or waits,
         deleting_dependents=waits,
     )
@@ -65,13 +69,13 @@ def _item(case: dict[str, Any]) -> Node:
 
 
 def _latest(case: dict[str, Any]) -> dict[str, Any] | None:
-    flags = case["item"]
+    flags = case.get("item") or {}
     if not flags.get("exists", True):
         return None
     metadata: dict[str, Any] = {"name": "item", "namespace": "ns", "resourceVersion": "7"}
     metadata["uid"] = "uid-item" if flags.get("uidMatches", True) else "uid-another"
     metadata["finalizers"] = flags.get("finalizers") or []
-    metadata["ownerReferences"] = [_reference(owner) for owner in case["owners"]]
+    metadata["ownerReferences"] = [_reference(owner) for owner in _owners(case)]
     return {"metadata": metadata}
 
 
@@ -93,7 +97,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
         writes += [patch] if patch else []
     elif step is Examination.CLASSIFY and latest is not None:
         references = References()
-        for owner in case["owners"]:
+        for owner in _owners(case):
             reads += 1
             references.add(_reference(owner), classify(_reference(owner), _owner(owner)))
         writes += collect(item, latest, references)

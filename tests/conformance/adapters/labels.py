@@ -22,7 +22,7 @@ def run(case_input: dict[str, Any]) -> Any:
 
 
 def _selector(op: str, case_input: dict[str, Any]) -> dict[str, Any]:
-    sets = case_input.get("sets", [])
+    sets = case_input.get("sets") or []
     if op == "fieldparse":
         field_selector = parse_field_selector(case_input["s"])
         return {
@@ -32,7 +32,7 @@ def _selector(op: str, case_input: dict[str, Any]) -> dict[str, Any]:
             "requirements": [r._asdict() for r in field_selector.requirements],
         }
     if op == "labelselector":
-        given = case_input["selector"]
+        given = case_input.get("selector")
         selector = selector_from_dict(given)
         extra: dict[str, Any] = {"format": format_label_selector(given)}
     else:

@@ -34,7 +34,7 @@ def _texts(resources: ResourceList) -> dict[str, str]:
 
 
 def run(case_input: dict[str, Any]) -> Any:
-    pod, options = case_input["pod"], _options(case_input["options"])
+    pod, options = case_input["pod"], _options(case_input.get("options") or {})
     requests = pod_requests(pod, **options)
     return {
         "requests": _texts(requests),
