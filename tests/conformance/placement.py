@@ -1,4 +1,4 @@
-"""Lets a replay draw lots as the recording did: among equally good Nodes, the one that the recorded Pod got.
+"""What a replay takes from the Pods of a recording: the lots that its scheduler drew, and their random names.
 
 The scheduler breaks ties at random, and what follows depends on it: how many Pods a Node takes along when it fails.
 Only ties are decided here; a recorded Node that our scheduler does not rate best is not taken.
@@ -7,7 +7,7 @@ Only ties are decided here; a recorded Node that our scheduler does not rate bes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
@@ -15,7 +15,7 @@ from k8slab.scheduler import Scheduler
 from k8slab.scheduler.cycle import ScheduleResult, SchedulingAlgorithm
 from k8slab.scheduler.snapshot import Snapshot
 
-__all__ = ["RecordedPlacement"]
+__all__ = ["RecordedNames", "RecordedPlacement"]
 
 
 class RecordedPlacement:
@@ -28,15 +28,11 @@ class RecordedPlacement:
         self._nodes: dict[str, list[str]] = {}
         self._placed: Counter[str] = Counter()
         bound: set[str] = set()
-        for watch in doc["watch"]:
-            for event in watch["events"]:
-                pod = event["object"]
-                if pod.get("kind") != "Pod":
-                    continue
-                name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
-                if node and name not in bound:
-                    bound.add(name)
-                    self._nodes.setdefault(_group(pod), []).append(node)
+        for pod in _pods(watch["events"] for watch in doc["watch"]):
+            name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
+            if node and name not in bound:
+                bound.add(name)
+                self._nodes.setdefault(_group(pod), []).append(node)
 
     def guide(self, scheduler: Scheduler) -> None:
         """From now on `scheduler` draws the recorded lots."""
@@ -68,6 +64,38 @@ class _Guided(SchedulingAlgorithm):
         if result.node and not explain:
             self._recorded.placed(pod)
         return result
+
+
+class RecordedNames:
+    """Which of our Pods a recorded random name stands for: the n-th of an owner is the n-th of ours."""
+
+    def __init__(self, doc: dict[str, Any]) -> None:
+        self._recorded = _names(_pods(watch["events"] for watch in doc["watch"]))
+
+    def ours(self, path: str, frames: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+        """`path` with our Pod's name in the place of a recorded one. `frames`: what our watches have shown so far."""
+        found = _names(_pods(frames.values()))
+        parts = path.split("/")
+        for group, names in self._recorded.items():
+            for name, own in zip(names, found.get(group, ()), strict=False):
+                parts = [own if part == name else part for part in parts]
+        return "/".join(parts)
+
+
+def _pods(streams: Iterable[Iterable[Mapping[str, Any]]]) -> Iterator[Object]:
+    """The Pods of these watch events, in order."""
+    for stream in streams:
+        for event in stream:
+            if event["object"].get("kind") == "Pod":
+                yield event["object"]
+
+
+def _names(pods: Iterable[Object]) -> dict[str, list[str]]:
+    """Pod names by owner, in the order of their first appearance."""
+    found: dict[str, dict[str, None]] = {}
+    for pod in pods:
+        found.setdefault(_group(pod), {})[pod["metadata"]["name"]] = None
+    return {group: list(names) for group, names in found.items()}
 
 
 def _group(pod: Object) -> str:

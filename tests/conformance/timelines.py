@@ -16,7 +16,7 @@ from k8slab.client import Client
 from k8slab.cluster.control_plane import ControlPlane
 from k8slab.sim import Component, Loop, Network, latency_profile
 from tests.conformance.hollow import HollowKubelet
-from tests.conformance.placement import RecordedPlacement
+from tests.conformance.placement import RecordedNames, RecordedPlacement
 
 __all__ = ["Timeline", "project", "records"]
 
@@ -47,6 +47,7 @@ class Timeline:
         self.kubelets: dict[str, HollowKubelet] = {}
         self.frames: dict[str, list[dict[str, Any]]] = {}
         self.errors: list[BaseException] = []
+        self.names = RecordedNames(doc)
 
     def play(self) -> dict[str, Any]:
         self._boot()
@@ -121,9 +122,10 @@ class Timeline:
     def _send(self, request: dict[str, Any]) -> dict[str, Any]:
         body = request.get("body")
         data = b"" if body is None else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        path = self.names.ours(request["path"], self.frames)
         answer = self._do(
             self.plane.server.handle(
-                request["method"], request["path"], request.get("query") or {}, request.get("headers") or {}, data
+                request["method"], path, request.get("query") or {}, request.get("headers") or {}, data
             )
         )
         document = json.loads(answer.body) if answer.body else None
