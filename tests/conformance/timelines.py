@@ -233,7 +233,7 @@ def project(obj: Object) -> dict[str, Any]:
             "spec": obj.get("spec") or {},
             "status": {"conditions": {c["type"]: f"{c['status']}/{c.get('reason', '')}" for c in conditions}},
         }
-    return {**obj, "metadata": {**{k: v for k, v in obj["metadata"].items() if k != "managedFields"}, **metadata}}
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
 
 
 def _pod(obj: Object) -> dict[str, Any]:
