@@ -8,7 +8,7 @@ Simplified: IPv4 single stack in 10.96.0.0/16; an address is free when no Servic
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import Any
 
@@ -19,7 +19,7 @@ from k8slab.apiserver.registry.store import Store, UpdatedObject, Validate
 from k8slab.apiserver.registry.strategy import Strategy
 from k8slab.apiserver.storage import Storage
 
-__all__ = ["ServiceStore", "ServiceStrategy"]
+__all__ = ["ServiceStore", "ServiceStrategy", "without_fields_of_other_types"]
 
 NETWORK = IPv4Network("10.96.0.0/16")
 STATIC_BAND = 256
@@ -39,6 +39,9 @@ class ServiceStrategy(Strategy):
             patched = _patch_allocated(spec, before)
             if patched is not spec:
                 obj["spec"] = patched
+        fitting = without_fields_of_other_types(obj["spec"], before)
+        if fitting is not obj["spec"]:
+            obj["spec"] = fitting
 
     def attributes(self, obj: Object) -> Mapping[str, str]:
         spec = obj.get("spec") or {}
@@ -57,6 +60,55 @@ def _patch_allocated(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Mapp
         if name in before and not spec.get(name)
     }
     return {**spec, **kept} if kept else spec
+
+
+def without_fields_of_other_types(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:
+    """dropTypeDependentFields: what the old type had and the new one cannot have goes, unless it was changed too."""
+    gone = {
+        name
+        for applies, names in _TYPE_FIELDS
+        if applies(before) and not applies(spec)
+        for name in names
+        if spec.get(name) == before.get(name)
+    }
+    kept = {name: value for name, value in spec.items() if name not in gone} if gone else spec
+    if _has_node_ports(before) and not _has_node_ports(spec) and _ports(spec) == _ports(before):
+        kept = {**kept, "ports": [{k: v for k, v in port.items() if k != "nodePort"} for port in spec["ports"]]}
+    return kept
+
+
+def _ports(spec: Mapping[str, Any]) -> set[int]:
+    return {port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort")}
+
+
+def _has_cluster_ip(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") != "ExternalName"
+
+
+def _is_load_balancer(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") == "LoadBalancer"
+
+
+def _has_node_ports(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") == "NodePort" or (
+        _is_load_balancer(spec) and spec.get("allocateLoadBalancerNodePorts") is not False
+    )
+
+
+def _is_reached_from_outside(spec: Mapping[str, Any]) -> bool:
+    return spec.get("type") in _WITH_NODE_PORT or (spec.get("type") == "ClusterIP" and bool(spec.get("externalIPs")))
+
+
+def _has_health_check(spec: Mapping[str, Any]) -> bool:
+    return _is_load_balancer(spec) and spec.get("externalTrafficPolicy") == "Local"
+
+
+_TYPE_FIELDS: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...] = (
+    (_has_cluster_ip, ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")),
+    (_has_health_check, ("healthCheckNodePort",)),
+    (_is_load_balancer, ("allocateLoadBalancerNodePorts", "loadBalancerClass")),
+    (_is_reached_from_outside, ("externalTrafficPolicy",)),
+)
 
 
 class ServiceStore(Store):

@@ -1,6 +1,7 @@
 """Adapter for vectors/validation.json: decoding, defaulting and validation of creates and updates.
 
-The recording had no `--allow-privileged` flag. Jobs get their selector first, as the registry gives it.
+The recording had no `--allow-privileged` flag. Jobs get their selector first, as the registry gives it;
+Services lose the fields of their old type.
 """
 
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from k8slab.api.defaults import apply_defaults
 from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import pod, validate_create, validate_update
 from k8slab.apiserver.registry.context import Context
+from k8slab.apiserver.registry.services import without_fields_of_other_types
 from k8slab.apiserver.registry.workloads import JobStrategy
 
 UID = "00000000-0000-4000-8000-000000000001"
@@ -42,6 +44,8 @@ def run(case_input: dict[str, Any]) -> Any:
             for version, one in (("1", new), ("1", old)):
                 one["metadata"].setdefault("resourceVersion", version)
                 one["metadata"].setdefault("uid", "uid")
+            if new["kind"] == "Service":
+                new["spec"] = without_fields_of_other_types(new["spec"], old["spec"])
             causes = validate_update(new, old)
     except DecodeError as e:
         return {"decodeError": str(e), "valid": False}

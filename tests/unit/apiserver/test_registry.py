@@ -375,6 +375,15 @@ def test_services_get_addresses_and_node_ports(bench: Bench) -> None:
     assert bench.call("create", SERVICES, body=headless)["spec"]["clusterIPs"] == ["None"]
 
 
+def test_a_service_that_becomes_an_alias_loses_what_was_allocated(bench: Bench) -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    spec = bench.call("create", SERVICES, body=body)["spec"]
+    alias = {**body, "spec": {**spec, "type": "ExternalName", "externalName": "a.b"}}
+    changed = bench.call("update", SERVICES, "s", alias)["spec"]
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalTrafficPolicy"} & set(changed)
+    assert "nodePort" not in changed["ports"][0]
+
+
 def test_a_put_of_a_service_keeps_its_address(bench: Bench) -> None:
     service = bench.call("create", SERVICES, body={"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
     updated = bench.call("update", SERVICES, "s", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 81}]}})
