@@ -13,18 +13,21 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["YOUNG_OBJECTS", "rare_collections"]
+__all__ = ["RARE", "rare_collections"]
 
-YOUNG_OBJECTS = 50_000
-"""So many new objects start a collection; Python's default is 700."""
+RARE = (10_000, 10, 5)
+"""A collection for so many new objects, of the middle generation for so many of the young, of the old for so many of
+the middle: a simulation that was thrown away is gone after half a million new objects. Python's default is 700, 10, 10.
+"""
 
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
     """Within the block the collector runs less often. May be nested."""
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(max(young, YOUNG_OBJECTS) if young else 0, middle, old)  # 0: somebody turned it off
+    before = gc.get_threshold()
+    if 0 < before[0] < RARE[0]:  # 0: somebody turned it off
+        gc.set_threshold(*RARE)
     try:
         yield
     finally:
-        gc.set_threshold(young, middle, old)
+        gc.set_threshold(*before)

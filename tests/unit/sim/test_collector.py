@@ -5,22 +5,26 @@ import gc
 import pytest
 
 from k8slab.sim import Loop, sleep
-from k8slab.sim.collector import YOUNG_OBJECTS, rare_collections
+from k8slab.sim.collector import RARE, rare_collections
 
 
 def test_the_thresholds_are_back_after_nested_blocks() -> None:
     before = gc.get_threshold()
     with rare_collections(), rare_collections():
-        assert gc.get_threshold() == (max(before[0], YOUNG_OBJECTS), *before[1:])
+        assert gc.get_threshold() == RARE
     assert gc.get_threshold() == before
 
 
-def test_a_collector_that_is_off_stays_off() -> None:
+@pytest.mark.parametrize(
+    "mine", [(0, 10, 10), (90_000, 3, 3)], ids=["a collector that is off stays off", "a rarer one stays as it is"]
+)
+def test_a_setting_that_is_rarer_is_left_alone(mine: tuple[int, int, int]) -> None:
     before = gc.get_threshold()
-    gc.set_threshold(0)
+    gc.set_threshold(*mine)
     try:
         with rare_collections():
-            assert gc.get_threshold()[0] == 0
+            assert gc.get_threshold() == mine
+        assert gc.get_threshold() == mine
     finally:
         gc.set_threshold(*before)
 
@@ -31,12 +35,12 @@ def test_the_thresholds_are_back_after_a_run_that_fails() -> None:
     inside = []
 
     async def fail() -> None:
-        inside.append(gc.get_threshold()[0])
+        inside.append(gc.get_threshold())
         await sleep(1)
         raise ValueError("boom")
 
     loop.spawn("a", fail())
     with pytest.raises(ValueError, match="boom"):
         loop.run()
-    assert inside == [max(before[0], YOUNG_OBJECTS)]
+    assert inside == [RARE]
     assert gc.get_threshold() == before
