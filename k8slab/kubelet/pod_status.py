@@ -43,14 +43,17 @@ def _last_terminated(status: Object) -> Mapping[str, Any] | None:
 def pod_phase(spec: Object, init_statuses: Sequence[Object], statuses: Sequence[Object], *, is_terminal: bool) -> str:
     """Pending, Running, Succeeded or Failed. `is_terminal`: the pod worker decided that nothing is restarted."""
     pending_init, failed_init = _init_progress(spec, _by_name(init_statuses))
-    counts = _container_counts(spec, _by_name(statuses))
+    mains = _by_name(statuses)
+    counts = _container_counts(spec, mains)
     sidecars = _sidecars(spec, _by_name(init_statuses))
+    if not any(_has_started(mains.get(container["name"])) for container in spec.get("containers") or []):
+        pending_init += sidecars["pending"]
     policy = spec.get("restartPolicy", "Always")
 
     if failed_init and policy == "Never":
         return "Failed"
     waiting, running, stopped, succeeded, unknown = (
-        counts[k] + sidecars[k] for k in ("waiting", "running", "stopped", "succeeded", "unknown")
+        counts[k] + sidecars.get(k, 0) for k in ("waiting", "running", "stopped", "succeeded", "unknown")
     )
     if pending_init > 0 or waiting > 0:
         return "Pending"
@@ -115,14 +118,19 @@ def _container_counts(spec: Object, statuses: Mapping[str, Object]) -> dict[str,
 
 
 def _sidecars(spec: Object, statuses: Mapping[str, Object]) -> dict[str, int]:
-    counts = dict.fromkeys(("waiting", "running", "stopped", "succeeded", "unknown"), 0)
+    """What sidecars do; one that ended, or is started again, has no say in the phase."""
+    counts = dict.fromkeys(("waiting", "running", "unknown", "pending"), 0)
     for container in spec.get("initContainers") or []:
         if not is_restartable_init_container(container):
             continue
         status = statuses.get(container["name"])
         kind = _tally(status)
-        counts[kind] += 1
-        counts["stopped"] += kind == "succeeded"
+        if kind in counts:
+            counts[kind] += 1
+        if kind == "running":
+            counts["pending"] += not (status or {}).get("started")
+        elif status is not None:
+            counts["pending"] += kind in ("waiting", "unknown")
     return counts
 
 
