@@ -37,8 +37,9 @@ from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, 
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
+from k8slab.cluster.faults import Faults
+from k8slab.cluster.inputs import check_arguments, milliseconds, plain_data
 from k8slab.cluster.node import Machine, node_configs
-from k8slab.cluster.process import Process
 from k8slab.cluster.readiness import is_ready, not_ready
 from k8slab.cluster.recorded import blank_recording, cluster_arguments
 from k8slab.cluster.references import Reference, parse_reference
@@ -58,7 +59,6 @@ from k8slab.sim import (
     Recording,
     Trace,
     latency_profile,
-    matches,
     order_of,
 )
 from k8slab.sim.clock import Clock
@@ -99,6 +99,7 @@ class Cluster:
         holds: Sequence[Hold] = (),
         controllers: Mapping[str, ControllerFactory | None] | None = None,
     ) -> None:
+        check_arguments(nodes, seed, release, apiservers, order, options=options, choices=choices, holds=holds)
         configs = node_configs(nodes)
         profile = latency_profile(latency)
         self.timings = timings or Timings()
@@ -115,6 +116,7 @@ class Cluster:
             options=dict(options or {}),
             apiservers=apiservers,
         )
+        self._is_closed = False
         self._inputs: list[Input] = []
         own = (("order", not isinstance(order, str)), ("controllers", controllers))
         self._not_recorded = [name for name, given in own if given]
@@ -135,6 +137,7 @@ class Cluster:
         self.you = Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
+        self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
         self._waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
         self._boot()
@@ -202,7 +205,8 @@ class Cluster:
             if not manifest.is_builtin:
                 self.control_plane.serve_foreign(gvk_of(manifest.object))
         scheme = self.control_plane.server.scheme
-        job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going)
+        trace = self.loop.trace
+        job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going, trace=trace)
         if not wait:
             self._expect(references(scheme, manifests, namespace))
             self.you.spawn("apply", job)
@@ -252,12 +256,16 @@ class Cluster:
         from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
         target = self._reference(reference, namespace)
-        replicas = (patch.get("spec") or {}).get("replicas")
+        if not isinstance(patch, Mapping):
+            raise TypeError(f"patch: {patch!r}: expected a mapping, such as {{'spec': {{'replicas': 2}}}}")
+        patch = plain_data("patch", patch)
+        spec = patch.get("spec")
+        replicas = spec.get("replicas") if isinstance(spec, dict) else None
         if isinstance(replicas, int) and replicas > MAX_REPLICAS:
             raise ValueError(f"spec.replicas {replicas}: expected at most {MAX_REPLICAS} (this simulation's limit)")
         self._input(
             "patch",
-            {"reference": reference, "patch": thaw(patch), "namespace": namespace, "subresource": subresource},
+            {"reference": reference, "patch": patch, "namespace": namespace, "subresource": subresource},
         )
         kind = STRATEGIC_MERGE_PATCH if target.info.gvk in SCHEME else MERGE_PATCH
         return thaw(  # type: ignore[no-any-return]
@@ -276,61 +284,38 @@ class Cluster:
 
     def fail_node(self, name: str) -> None:
         """Cut the power of a node: its kubelet and containers stop, nobody says goodbye."""
-        machine = self._machine(name)
-        self._input("fail_node", {"name": name})
-        machine.power_off()
+        self._carry_out("fail_node", name=name)
 
     def restore_node(self, name: str) -> None:
         """Power a node on again."""
-        machine = self._machine(name)
-        self._input("restore_node", {"name": name})
-        machine.power_on()
+        self._carry_out("restore_node", name=name)
 
     def partition(self, component: str, *others: str) -> None:
         """Cut the network between `component` (`kubelet/node-1`, `kcm`) and `others` (the API servers). A
         prefix means all of them: `kubelet`."""
-        for name in (component, *others):
-            self._check_component(name)
-        self._input("partition", {"component": component, "others": list(others)})
-        self.network.partition([component], others or ("apiserver",))
+        self._carry_out("partition", component=component, others=list(others))
 
     def heal(self) -> None:
         """Remove every partition."""
-        self._input("heal", {})
-        self.network.heal()
+        self._carry_out("heal")
 
     def slow_watch(self, component: str, delay_ms: int) -> None:
         """Delay every watch event to `component` by `delay_ms` more (0: as before)."""
-        if delay_ms < 0:
-            raise ValueError(f"delay_ms {delay_ms}: expected 0 or more")
-        self._check_component(component)
-        self._input("slow_watch", {"component": component, "delay_ms": delay_ms})
-        for server in self.control_plane.servers:
-            server.slow_watch(component, delay_ms)
+        self._carry_out("slow_watch", component=component, delay_ms=delay_ms)
 
     def crash(self, component: str, *, before_call: int | None = None, restart_after_ms: int | None = 1_000) -> None:
         """Kill a process (`kcm`, `scheduler`, `kubelet/node-1`): now, or instead of its `before_call`-th next API
         call. It starts again after `restart_after_ms` (None: stays down)."""
-        process = self._process(component)
-        if before_call is not None and before_call < 0:
-            raise ValueError(f"before_call {before_call}: expected 0 or more")
-        self._input("crash", {"component": component, "before_call": before_call, "restart_after_ms": restart_after_ms})
-
-        def crash() -> None:
-            process.kill()
-            if restart_after_ms is not None:
-                self.loop.call_later(restart_after_ms, process.start)
-
-        if before_call is None:
-            crash()
-        else:
-            self.control_plane.call_points[process.name].crash_before(before_call, crash)
+        self._carry_out("crash", component=component, before_call=before_call, restart_after_ms=restart_after_ms)
 
     def restart(self, component: str) -> None:
         """Start a process that is down."""
-        process = self._process(component)
-        self._input("restart", {"component": component})
-        process.start()
+        self._carry_out("restart", component=component)
+
+    def _carry_out(self, fault: str, **args: Any) -> None:
+        deed = getattr(self._faults, fault)(**args)
+        self._input(fault, args)
+        deed()
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -341,10 +326,14 @@ class Cluster:
         """
         if until is None and for_ms is None:
             until, for_ms = self.all_ready, 300_000
+        if for_ms is not None:
+            milliseconds("for_ms", for_ms)
+        self._check_open()
         return self.loop.run(until=until, for_ms=for_ms)
 
     def step(self) -> bool:
         """One action of one component. False when nothing is left to do."""
+        self._check_open()
         return self.loop.step()
 
     def step_ready(self, index: int) -> bool:
@@ -376,6 +365,8 @@ class Cluster:
         """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
         from k8slab.cluster.tables import kubectl_table  # only where tables are made: import k8slab stays quick
 
+        if not isinstance(resource, str):
+            raise TypeError(f"resource: {resource!r}: expected a text such as pods or pod/web-0")
         kind, _, name = resource.partition("/")
         info = self.control_plane.server.scheme.find(kind)
         home = namespace if info.namespaced and not all_namespaces else ""
@@ -483,6 +474,8 @@ class Cluster:
         """Run a recording again, up to `to_action` (default: its last input). What comes after is yours."""
         if isinstance(recording, str):
             recording = Recording.load(recording)
+        if not isinstance(recording, Recording):
+            raise TypeError(f"recording: {recording!r}: expected a Recording or the text that `share` wrote")
         cluster = cls(**cluster_arguments(recording))
         for given in recording.inputs:
             if to_action is not None and given.action > to_action:
@@ -499,7 +492,8 @@ class Cluster:
         return self.replay(self.recording(), to_action=action)
 
     def close(self) -> None:
-        """Stop everything; the trace stays readable."""
+        """Stop everything; the trace and the objects stay readable."""
+        self._is_closed = True
         self.loop.close()
 
     # -- pictures ----------------------------------------------------------------------------------
@@ -535,32 +529,16 @@ class Cluster:
             raise outcome["error"]
         return outcome["result"]
 
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise RuntimeError("this cluster is closed: only its trace and its objects can still be read")
+
     def _input(self, command: str, args: dict[str, Any]) -> None:
+        self._check_open()
         self._inputs.append(Input(self.loop.actions, self.now_ms, command, args))
 
     def _reference(self, text: str, namespace: str) -> Reference:
         return parse_reference(text, namespace, self.control_plane.server.scheme)
-
-    def _machine(self, name: str) -> Machine:
-        if name not in self.nodes:
-            raise ValueError(f"node {name!r}: expected one of {', '.join(self.nodes)}")
-        return self.nodes[name]
-
-    def _processes(self) -> dict[str, Process]:
-        processes = {p.name: p for p in (self.control_plane.manager, self.control_plane.scheduler)}
-        return processes | {m.kubelet.name: m.kubelet for m in self.nodes.values()}
-
-    def _check_component(self, name: str) -> None:
-        """ValueError when nobody on the network has this name or prefix."""
-        known = [*self._processes(), *(server.name for server in self.control_plane.servers), self.you.name]
-        if not name or not any(matches(one, name) for one in known):
-            raise ValueError(f"component {name!r}: expected one of {', '.join(known)}, or the first part of one")
-
-    def _process(self, name: str) -> Process:
-        processes = self._processes()
-        if name not in processes:
-            raise ValueError(f"component {name!r}: expected one of {', '.join(processes)}")
-        return processes[name]
 
     def _run_to(self, action: int, now_ms: int | None) -> None:
         while self.loop.actions < action and self.loop.step():
@@ -572,23 +550,13 @@ class Cluster:
         args = dict(given.args)
         if given.command == "apply":
             self.apply(args.pop("objects"), **args)
-        elif given.command == "partition":
-            self.partition(args["component"], *args["others"])
-        elif given.command in _REPEATABLE:
+        elif given.command in ("delete", "patch", "step_ready"):
             getattr(self, given.command)(**args)
+        elif given.command in _FAULTS:
+            self._carry_out(given.command, **args)
         else:
             raise ValueError(f"recording: command {given.command!r} is not known")
 
 
 _HIDDEN = ("leases.coordination.k8s.io",)
-_REPEATABLE = (
-    "delete",
-    "patch",
-    "fail_node",
-    "restore_node",
-    "heal",
-    "slow_watch",
-    "crash",
-    "restart",
-    "step_ready",
-)
+_FAULTS = ("fail_node", "restore_node", "partition", "heal", "slow_watch", "crash", "restart")

@@ -29,6 +29,8 @@ class Reference(NamedTuple):
 
 def parse_reference(text: str, namespace: str = "default", scheme: Scheme = SCHEME) -> Reference:
     """`pod/web-0`, or `pod/prod/web-0` in another namespace than `namespace`. ValueError names what is wrong."""
+    if not isinstance(text, str):
+        raise TypeError(f"reference: {text!r}: expected a text such as pod/web-0")
     parts = text.split("/")
     if len(parts) not in (2, 3) or not all(parts):
         raise ValueError(f"reference {text!r}: expected TYPE/NAME or TYPE/NAMESPACE/NAME, such as pod/web-0")

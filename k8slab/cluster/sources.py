@@ -12,6 +12,7 @@ from pathlib import Path
 
 from k8slab.api.manifests import Manifest, load_manifests
 from k8slab.api.objects import Object
+from k8slab.cluster.inputs import plain_data
 
 __all__ = ["load", "manifest_files"]
 
@@ -32,7 +33,7 @@ def load(source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
     """
     if isinstance(source, Mapping):
         return _from_objects([source])
-    if isinstance(source, str) and ("\n" in source or not Path(source).exists()):
+    if isinstance(source, str) and not _is_path(source):
         return load_manifests(source)
     if isinstance(source, str | Path):
         files = manifest_files(Path(source))
@@ -40,5 +41,21 @@ def load(source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
     return _from_objects(source)
 
 
+def _is_path(text: str) -> bool:
+    """Whether a text is the name of a file or folder that exists, and not a manifest."""
+    if "\n" in text or text.lstrip()[:1] in ("{", "["):
+        return False
+    try:
+        return Path(text).exists()
+    except OSError:  # longer than any file name
+        return False
+
+
 def _from_objects(objects: Iterable[Object]) -> list[Manifest]:
-    return [m for n, obj in enumerate(objects, 1) for m in load_manifests(json.dumps(obj), source=f"object {n}")]
+    return [
+        m for n, obj in enumerate(objects, 1) for m in load_manifests(_text(f"object {n}", obj), source=f"object {n}")
+    ]
+
+
+def _text(name: str, obj: Object) -> str:
+    return json.dumps(plain_data(name, obj))

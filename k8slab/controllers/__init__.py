@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 import k8slab.controllers.kinds
 import k8slab.controllers.lifecycle_kinds  # noqa: F401
-from k8slab.controllers.context import Controller, ControllerContext
+from k8slab.controllers.context import OPTIONS, Controller, ControllerContext
 from k8slab.controllers.deployment import DeploymentController
 from k8slab.controllers.endpointslice import EndpointSliceController
 from k8slab.controllers.garbage_collector import GarbageCollectorController
@@ -37,7 +37,7 @@ from k8slab.controllers.root_ca import RootCACertificatePublisher
 from k8slab.controllers.serviceaccount import ServiceAccountController
 from k8slab.controllers.taint_eviction import TaintEvictionController
 
-__all__ = ["REGISTRY", "Controller", "ControllerContext"]
+__all__ = ["OPTIONS", "REGISTRY", "Controller", "ControllerContext"]
 
 REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
     "endpointslice-controller": EndpointSliceController,

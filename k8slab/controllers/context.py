@@ -16,7 +16,30 @@ from k8slab.client import Client, EventRecorder, SharedInformerFactory
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop
 
-__all__ = ["Controller", "ControllerContext"]
+__all__ = ["OPTIONS", "Controller", "ControllerContext"]
+
+OPTIONS = (
+    "concurrent-deployment-syncs",
+    "concurrent-gc-syncs",
+    "concurrent-namespace-syncs",
+    "concurrent-replicaset-syncs",
+    "concurrent-service-endpoint-syncs",
+    "concurrent-serviceaccount-syncs",
+    "custom-resources",
+    "garbage-collector-resources",
+    "large-cluster-size-threshold",
+    "max-endpoints-per-slice",
+    "namespaced-resources",
+    "node-eviction-rate",
+    "node-monitor-grace-period-ms",
+    "node-monitor-period-ms",
+    "node-startup-grace-period-ms",
+    "root-ca",
+    "secondary-node-eviction-rate",
+    "terminated-pod-gc-threshold",
+    "unhealthy-zone-threshold",
+)
+"""What `ControllerContext.options` may hold: upstream's flags, and what upstream discovers or reads from files."""
 
 
 class Controller(Protocol):

@@ -12,9 +12,11 @@ Simplified: no wall clock, no threads, no I/O; `serve` posts what comes from out
 
 from __future__ import annotations
 
+import atexit
 import heapq
 import random
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -225,6 +227,18 @@ class Mailbox(Generic[T]):
         return self.items.popleft()
 
 
+_loops: weakref.WeakSet[Loop] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_what_never_began() -> None:
+    """At the end of the process: tasks that wait for their first step are closed, without a warning each."""
+    for loop in list(_loops):
+        for task in list(loop.tasks.values()):
+            if task.turn == 0:
+                task.close()
+
+
 class _Timer(NamedTuple):
     due_ms: int
     seq: int
@@ -249,6 +263,7 @@ class Loop:
         trace: Trace | None = None,
         livelock_actions: int | None = None,
     ) -> None:
+        _loops.add(self)
         self.seed = seed
         self.clock = trace.clock if trace is not None else Clock()
         self.trace = trace if trace is not None else Trace(self.clock)

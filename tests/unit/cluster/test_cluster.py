@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from k8slab import controllers
 from k8slab.api.errors import ConflictError, InvalidError, NotFoundError, StatusError
 from k8slab.cluster import Cluster
 from k8slab.controllers import REGISTRY
@@ -371,7 +373,7 @@ WRONG_FAULTS: dict[str, tuple[str, tuple[Any, ...], str]] = {
         "component 'apiserver': expected one of kcm, scheduler, kubelet/node-1",
     ),
     "restarting nobody": ("restart", ("kubelet",), "expected one of kcm, scheduler, kubelet/node-1, kubelet/node-2"),
-    "time running backwards": ("slow_watch", ("kcm", -1), "delay_ms -1: expected 0 or more"),
+    "time running backwards": ("slow_watch", ("kcm", -1), "delay_ms: -1: expected 0 milliseconds or more"),
     "cutting off nobody": ("partition", ("kubelet/node-9",), "kubelet/node-9"),
     "cutting off nobody at all": ("partition", ("",), "component ''"),
     "slowing nobody": ("slow_watch", ("kublet", 5), "kublet"),
@@ -474,3 +476,83 @@ def test_a_choice_of_who_acts_next_is_recorded_and_replayed() -> None:
         cluster.step_ready(999)
     cluster.close()
     again.close()
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "ask"),
+    [
+        (TypeError, "for_ms: nan", lambda c: c.run(for_ms=NAN)),
+        (TypeError, "for_ms: 1.5", lambda c: c.run(for_ms=1.5)),
+        (ValueError, "for_ms: -1", lambda c: c.run(for_ms=-1)),
+        (TypeError, "delay_ms: 1.5", lambda c: c.slow_watch("kcm", 1.5)),
+        (TypeError, "restart_after_ms: 'x'", lambda c: c.crash("kcm", restart_after_ms="x")),
+        (TypeError, "patch: None", lambda c: c.patch("node/node-1", None)),
+        (ValueError, "patch: expected plain data", lambda c: c.patch("node/node-1", {"spec": {"x": NAN}})),
+        (TypeError, "reference: None", lambda c: c.delete(None)),
+        (TypeError, "resource: 5", lambda c: c.get(5)),
+        (ValueError, "object 1: expected plain data", lambda c: c.apply({"kind": NAN})),
+    ],
+    ids=[
+        "no number of milliseconds",
+        "half a millisecond",
+        "time running backwards",
+        "half a millisecond of delay",
+        "a text for a time",
+        "no patch",
+        "a patch that JSON cannot hold",
+        "no reference",
+        "a number for a resource",
+        "an object that JSON cannot hold",
+    ],
+)
+def test_what_makes_no_sense_is_named_and_changes_nothing(
+    error: type[Exception], match: str, ask: Callable[[Cluster], object]
+) -> None:
+    cluster = Cluster(nodes=1, seed=1)
+    before = cluster.trace.to_jsonl()
+    with pytest.raises(error, match=match):
+        ask(cluster)
+    assert cluster.trace.to_jsonl() == before and not cluster.recording().inputs
+    cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"apiservers": 0}, "apiservers: 0"),
+        ({"nodes": "3"}, "nodes: '3'"),
+        ({"nodes": [None]}, "nodes: "),
+        ({"release": 1.36}, "release: 1.36"),
+        ({"order": 5}, "order: 5"),
+        ({"holds": [5]}, "holds: "),
+        ({"choices": {"a": "b"}}, "choices: "),
+        ({"seed": None}, "seed: None"),
+        ({"options": {"node-monitor-grace-perid-ms": 1}}, "options: 'node-monitor-grace-perid-ms'"),
+        ({"options": {"node-monitor-grace-period-ms": -1}}, "expected 0 or more"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_argument_of_a_cluster_is_named(given: dict[str, Any], match: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=match):
+        Cluster(**{"nodes": 1, **given})
+
+
+def test_a_closed_cluster_says_so_and_can_still_be_read() -> None:
+    cluster = Cluster(nodes=1, seed=1)
+    cluster.close()
+    for ask in (cluster.run, cluster.step, lambda: cluster.apply({}), lambda: cluster.crash("kcm")):
+        with pytest.raises((RuntimeError, ValueError)):
+            ask()
+    with pytest.raises(RuntimeError, match="this cluster is closed"):
+        cluster.restart("kcm")
+    assert len(cluster.objects("nodes")) == 1 and len(cluster.trace) > 0
+
+
+def test_every_option_a_controller_reads_is_known() -> None:
+    folder = Path(controllers.__file__).parent
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.py")))
+    read = set(re.findall(r"(?:\.option|options\.get)\(\s*\"([a-z-]+)\"", source))
+    assert read <= set(controllers.OPTIONS) and len(read) > 10

@@ -1,0 +1,65 @@
+"""Checks of what callers hand to a cluster: a wrong value is named before anything happens.
+
+Upstream: none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from k8slab.controllers import OPTIONS
+from k8slab.kubelet import NodeConfig
+from k8slab.sim import Hold
+
+__all__ = ["check_arguments", "milliseconds", "plain_data"]
+
+
+def milliseconds(name: str, value: Any) -> int:
+    """`value` if it is a whole number of milliseconds, 0 or more. TypeError or ValueError name the argument."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: {value!r}: expected a whole number of milliseconds")
+    if value < 0:
+        raise ValueError(f"{name}: {value}: expected 0 milliseconds or more")
+    return value
+
+
+def plain_data(name: str, value: Any) -> Any:
+    """A copy of JSON-like data; ValueError for what JSON cannot hold (cycles, NaN, objects, endless nesting)."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except RecursionError:
+        raise ValueError(f"{name}: expected plain data, nested less deeply") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: expected plain data as JSON can hold it: {error}") from None
+
+
+def check_arguments(
+    nodes: Any, seed: Any, release: Any, apiservers: Any, order: Any, *, options: Any, choices: Any, holds: Any
+) -> None:
+    """The arguments of `Cluster` that nothing else checks."""
+    if not isinstance(nodes, int) and (
+        isinstance(nodes, str) or not isinstance(nodes, Sequence) or not all(isinstance(n, NodeConfig) for n in nodes)
+    ):
+        raise TypeError(f"nodes: {nodes!r}: expected a number, or a list of NodeConfig")
+    if isinstance(seed, bool) or not isinstance(seed, int | str):
+        raise TypeError(f"seed: {seed!r}: expected a number or a text")
+    if not isinstance(release, str):
+        raise TypeError(f"release: {release!r}: expected a text such as '1.36'")
+    if isinstance(apiservers, bool) or not isinstance(apiservers, int) or not 1 <= apiservers <= 10:
+        raise ValueError(f"apiservers: {apiservers!r}: expected a number from 1 to 10")
+    if not isinstance(order, str) and not callable(getattr(order, "pick", None)):
+        raise TypeError(f"order: {order!r}: expected a name such as 'fifo', or an Order")
+    for name in options or {}:
+        if name not in OPTIONS:
+            raise ValueError(f"options: {name!r}: expected one of {', '.join(OPTIONS)}")
+        value = options[name]
+        if isinstance(value, int | float) and not value >= 0:
+            raise ValueError(f"options: {name}: {value!r}: expected 0 or more")
+    if not isinstance(choices or {}, Mapping) or not all(
+        isinstance(k, int) and isinstance(v, int) for k, v in (choices or {}).items()
+    ):
+        raise TypeError(f"choices: {choices!r}: expected {{action: index}}, whole numbers")
+    if not all(isinstance(hold, Hold) for hold in holds):
+        raise TypeError(f"holds: {holds!r}: expected a list of Hold")
