@@ -33,7 +33,7 @@ add_kinds(
             2,
             ("plugin", "phase", "changed", "resource", "key"),
             "{plugin}: {changed}",
-            "admission plugin {plugin} ({phase}) changes {changed} fields of {resource} {key}",
+            "admission plugin {plugin} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
         ),
         "response.error": Kind(
             "wait", 2, _ANSWER, "{code} {reason}", "the answer to {verb} {resource} {key} is {code} {reason}: {message}"

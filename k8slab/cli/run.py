@@ -172,10 +172,12 @@ def _verdict(outcome: Outcome) -> str:
 
 
 def _timeline(outcome: Outcome, *, all_steps: bool) -> list[str]:
-    from k8slab.sim import KINDS
+    from k8slab.sim import main_story
 
     cluster = outcome.cluster
-    events = [e for e in cluster.trace.since(cluster.started_seq) if all_steps or KINDS[e.kind].level == 1]
+    events = cluster.trace.since(cluster.started_seq)
+    main = main_story(events)
+    events = [e for e in events if all_steps or e.seq in main]
     lanes = max((len(event.actor) for event in events), default=0)
     return [f"{e.now_ms - outcome.started_ms:>7} ms  {e.actor:<{lanes}}  {e.message}" for e in events]
 

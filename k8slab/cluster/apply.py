@@ -25,7 +25,7 @@ from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from k8slab.client import Client
 from k8slab.cluster.readiness import not_acted_on
 from k8slab.cluster.references import Reference
-from k8slab.sim import sleep
+from k8slab.sim import Trace, sleep
 
 __all__ = [
     "LAST_APPLIED",
@@ -148,8 +148,18 @@ async def apply_manifests(
     *,
     namespace: str = "default",
     keep_going: bool = False,
+    trace: Trace | None = None,
 ) -> ApplyResult:
-    """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found."""
+    """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found.
+
+    In `trace`, every object is applied because of what led to this call, none because of the one before it.
+    """
+    cause = trace.current if trace is not None else None
+
+    def start_anew() -> None:
+        if trace is not None:
+            trace.current = cause
+
     targets, problems = _targets(scheme, manifests, namespace)
     fresh = await _fresh_namespaces(client, targets)
     is_several = len(manifests) > 1  # one object cannot be half applied: no dry run first
@@ -157,6 +167,7 @@ async def apply_manifests(
     for target in targets:
         try:
             if is_several:
+                start_anew()
                 await _check(client, target, fresh, targets)
             good.append(target)
         except (StatusError, TimeoutError) as error:
@@ -165,6 +176,7 @@ async def apply_manifests(
         raise ApplyError(problems)
     applied: list[Applied] = []
     for target in good:
+        start_anew()
         try:
             applied.append(await _apply_when_possible(client, target, fresh))
         except (StatusError, TimeoutError) as error:

@@ -16,7 +16,7 @@ from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.readiness import not_acted_on, not_ready
 from k8slab.cluster.references import Reference
 from k8slab.scheduler import Explanation as Placement
-from k8slab.sim import KINDS, Trace, TraceEvent
+from k8slab.sim import Trace, TraceEvent, is_main, main_story
 
 __all__ = ["Explanation", "Why", "explain", "last_event_of", "verdict_lines", "why"]
 
@@ -48,7 +48,8 @@ class Why:
 
     def main(self) -> Why:
         """The walk without its details; the event asked for is always there."""
-        return Why(tuple(e for e in self.events if KINDS[e.kind].level == 1 or e is self.events[-1]))
+        main = main_story(self.events)
+        return Why(tuple(e for e in self.events if e.seq in main or e is self.events[-1]))
 
     def __len__(self) -> int:
         return len(self.events)
@@ -124,7 +125,7 @@ def last_event_of(trace: Trace, resource: str, key: str) -> TraceEvent | None:
         if event.data.get("resource") == resource and event.kind == "etcd.commit" and commit is None:
             commit = event
         about = event.data.get("resource", "pods")
-        if about == resource and KINDS[event.kind].level == 1:
+        if about == resource and is_main(event, trace.get):
             return event
     return commit
 

@@ -55,11 +55,19 @@ class Machine:
             self.is_on = False
             self.kubelet.kill()
             self.runtime.lose_power(self.loop.clock.now_ms)
-            self.loop.trace.emit("node.power", self.kubelet.name, node=self.config.name, on=False)
+            self.loop.trace.silenced[self.kubelet.name] = self._tell_power()
+            self.loop.trace.current = None
 
     def power_on(self) -> None:
         """The machine boots: its kubelet starts and finds containers that have ended."""
         if not self.is_on:
             self.is_on = True
-            self.loop.trace.emit("node.power", self.kubelet.name, node=self.config.name, on=True)
+            self._tell_power()
+            self.loop.trace.silenced.pop(self.kubelet.name, None)
             self.kubelet.start()
+            self.loop.trace.current = None
+
+    def _tell_power(self) -> int | None:
+        """Power comes and goes by the reader's command: nothing in the simulation is its cause."""
+        self.loop.trace.current = None
+        return self.loop.trace.emit("node.power", self.kubelet.name, node=self.config.name, on=self.is_on)

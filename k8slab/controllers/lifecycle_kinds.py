@@ -26,15 +26,15 @@ add_kinds(
             "work",
             2,
             (*_OBJECT, "what", "count"),
-            "cut {count} owners",
-            "the garbage collector cuts {count} owner references of {what} {key}",
+            "cut {count} {count:owner|owners}",
+            "the garbage collector cuts {count} owner {count:reference|references} of {what} {key}",
         ),
         "gc.orphan": Kind(
             "work",
             1,
             (*_OBJECT, "what", "count"),
             "orphan {count}",
-            "the garbage collector leaves the {count} dependents of {what} {key} without an owner",
+            "the garbage collector leaves the {count} {count:dependent|dependents} of {what} {key} without an owner",
         ),
         "gc.finalize": Kind(
             "work",
@@ -55,7 +55,7 @@ add_kinds(
             1,
             (*_OBJECT, "remaining"),
             "empty {key}",
-            "the namespace controller deletes what is in {key}; {remaining} objects remain",
+            "the namespace controller deletes what is in {key}; {remaining} {remaining:object remains|objects remain}",
         ),
         "namespace.finalize": Kind(
             "work",

@@ -23,14 +23,14 @@ Simplified: one process and one clock. Time passes only between actions; computi
 from k8slab.sim.clock import Clock
 from k8slab.sim.component import Component
 from k8slab.sim.disk import Disk, DiskError
-from k8slab.sim.kinds import KINDS, Kind, add_kinds
+from k8slab.sim.kinds import KINDS, Kind, add_kinds, fill
 from k8slab.sim.latency import PROFILES, LatencyProfile, latency_profile
 from k8slab.sim.loop import Future, LivelockError, Loop, Mailbox, Task, Wait, Waitable, Waiters, pause, sleep
 from k8slab.sim.minimise import find_holds, minimise, minimise_holds
 from k8slab.sim.network import Faults, Network
 from k8slab.sim.order import Choices, Chosen, Fifo, Hold, Holds, Order, Priority, Shuffle, matches
 from k8slab.sim.recording import Input, Recording, order_of
-from k8slab.sim.trace import Trace, TraceEvent
+from k8slab.sim.trace import Trace, TraceEvent, is_main, main_story
 
 __all__ = [
     "KINDS",
@@ -64,8 +64,11 @@ __all__ = [
     "Waitable",
     "Waiters",
     "add_kinds",
+    "fill",
     "find_holds",
+    "is_main",
     "latency_profile",
+    "main_story",
     "matches",
     "minimise",
     "minimise_holds",

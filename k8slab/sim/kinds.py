@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "MARKS", "Kind", "add_kinds"]
+__all__ = ["KINDS", "MARKS", "Kind", "add_kinds", "fill"]
 
 MARKS = ("request", "write", "serve", "commit", "watch", "queue", "work", "state", "wait")
 
@@ -19,7 +19,7 @@ class Kind(NamedTuple):
     """How one kind of event looks and reads.
 
     `mark`: one of `MARKS`. `level`: 1 main story, 2 detail. `fields`: the keys of `data`, all of them.
-    `label_format` (at most 30 characters) and `text_format` (at most 120) are `str.format` templates over `fields`.
+    `label_format` (at most 30 characters) and `text_format` (at most 120) are templates over `fields`: see `fill`.
     """
 
     mark: str
@@ -29,10 +29,36 @@ class Kind(NamedTuple):
     text_format: str
 
     def label(self, data: Mapping[str, Any]) -> str:
-        return self.label_format.format_map(data)
+        return fill(self.label_format, data)
 
     def text(self, data: Mapping[str, Any]) -> str:
-        return self.text_format.format_map(data)
+        return fill(self.text_format, data)
+
+
+class _Value:
+    """A value in a template, which can choose a word."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __format__(self, spec: str) -> str:
+        if "|" not in spec:
+            return format(self.value, spec)
+        one, _, other = spec.partition("|")
+        return one if self.value == 1 else other
+
+
+def fill(template: str, data: Mapping[str, Any]) -> str:
+    """A `str.format` template with its data; `{count:Pod|Pods}` is the first word for 1 and True, else the second.
+
+    >>> fill("{count} {count:Pod|Pods}", {"count": 1}), fill("{count} {count:Pod|Pods}", {"count": 3})
+    ('1 Pod', '3 Pods')
+    """
+    if "|" in template:
+        data = {name: _Value(value) for name, value in data.items()}
+    return template.format_map(data)
 
 
 KINDS: dict[str, Kind] = {}

@@ -4,8 +4,11 @@ A `TraceEvent` carries no prose. Its sentence, mark and level come from `KINDS` 
 a judge and a translation all read the same data.
 
 The cause is ambient: `Trace.current` is the event that the running task last emitted or was handed. The loop
-saves and restores it with every step of a task; the four places where work changes hands (stream, FIFO, work
-queue, server) set it. Nobody passes a cause as a parameter.
+saves and restores it with every step of a task; the places where work changes hands (stream, FIFO, work queue,
+server, and the queue of nodes that wait for a taint) set it. Nobody passes a cause as a parameter. Two tables lead
+over gaps: `of_revision` from a state that somebody reads to its commit, `silenced` from a silence to what made it.
+
+The main story is level 1 without what it would tell twice: see `is_main`.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -19,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 from k8slab.sim.clock import Clock
 from k8slab.sim.kinds import KINDS
 
-__all__ = ["Scalar", "Trace", "TraceEvent"]
+__all__ = ["Scalar", "Trace", "TraceEvent", "is_main", "main_story"]
 
 Scalar: TypeAlias = str | int | bool | None
 MAX_ALSO = 16
@@ -53,6 +56,35 @@ class TraceEvent(NamedTuple):
         return KINDS[self.kind].label(self.data)
 
 
+def is_main(event: TraceEvent, lookup: Callable[[int], TraceEvent | None]) -> bool:
+    """Whether an event is told in the main story: level 1, but not the write that carries out a decision told before.
+
+    That is a write that leads back, over nothing but requests of the same actor, to this actor's decision (a level 1
+    event with mark `work`): "the scheduler picks node-2" tells the binding too. `lookup`: an event by number, or None.
+    """
+    kind = KINDS.get(event.kind)
+    if kind is None or kind.level != 1 or kind.mark != "write":
+        return kind is not None and kind.level == 1
+    at = event.cause
+    while at is not None:
+        before = lookup(at)
+        row = KINDS.get(before.kind) if before is not None else None
+        if before is None or row is None or before.actor != event.actor:
+            return True
+        if row.mark not in ("write", "request"):
+            return row.mark != "work" or row.level != 1
+        at = before.cause
+    return True
+
+
+def main_story(events: Iterable[TraceEvent]) -> frozenset[int]:
+    """The numbers of those of `events` that the main story tells: see `is_main`. Left out are also the writes of
+    components that were refused (a kubelet that creates its Node after every start, say)."""
+    known = {event.seq: event for event in events}
+    refused = {event.cause for event in known.values() if event.kind == "response.error" and event.actor != "you"}
+    return frozenset(seq for seq, event in known.items() if seq not in refused and is_main(event, known.get))
+
+
 _Row: TypeAlias = tuple[Any, ...]
 """An event as a trace keeps it: now_ms, action, actor, kind, cause, also, names, and the values that go with them.
 A flat tuple of scalars takes a third of the memory of an event with a dict, and Python's collector skips it."""
@@ -84,6 +116,7 @@ class Trace:
         self.current: int | None = None
         self.action = 0
         self.of_revision: dict[int, int] = {}
+        self.silenced: dict[str, int | None] = {}  # component: the event since which nothing is heard from it
         self._rows: list[_Row] = []  # the newest is last; with `keep`, up to twice as many as are kept
         self._keep = keep
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}  # the keys of events' data, stored once
@@ -155,6 +188,10 @@ class Trace:
     def __getitem__(self, seq: int) -> TraceEvent:
         """The event numbered `seq`; KeyError when it was never recorded or is no longer kept."""
         return _event(seq, self._row(seq))
+
+    def get(self, seq: int) -> TraceEvent | None:
+        """The event numbered `seq`, None when it is not kept."""
+        return self[seq] if self._seq - len(self) <= seq < self._seq else None
 
     def actor_of(self, seq: int) -> str:
         """The actor of event `seq`, without the rest; KeyError as above."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from k8slab.sim import KINDS, Trace, TraceEvent
+from k8slab.sim import KINDS, Trace, TraceEvent, main_story
 from k8slab.widgets.display import Display
 from k8slab.widgets.story import OUTCOMES, READS, focus_of, folded, is_noise, lane_of, lanes_of, mark_of, words
 
@@ -216,24 +216,31 @@ def choose(
 
 
 def _main(kept: Sequence[Moment], events: Mapping[int, TraceEvent], most: int) -> set[int]:
-    """The main story: level 1, thinned where it repeats itself; commits of its writes where there is room."""
+    """The main story (`main_story`), thinned where it repeats itself; commits of its writes where there is room."""
     by_kind: dict[str, list[int]] = {}
+    told = main_story(events.values())
     for moment in kept:
-        kind = KINDS.get(moment.event.kind)
-        if kind is not None and kind.level == 1:
+        if moment.event.seq in told:
             by_kind.setdefault(moment.event.kind, []).append(moment.event.seq)
     while sum(map(len, by_kind.values())) > most:
         longest = max(by_kind.values(), key=len)
         del longest[len(longest) // 2]
     chosen = {seq for seqs in by_kind.values() for seq in seqs}
+    folded = {seq for seq, event in events.items() if seq not in told and _is_write(event)}
     ends = {kind: m.event.seq for m in kept for kind in OUTCOMES if m.event.kind == kind}
     if chosen and len(chosen) + len(ends) <= most:
         chosen |= set(ends.values())
     for wanted in (True, False):
-        more = {seq for seq, created in _commits(kept, events, chosen) if created is wanted}
+        more = {seq for seq, created in _commits(kept, events, chosen | folded) if created is wanted}
         if chosen and len(chosen) + len(more) <= most:
             chosen |= more
     return chosen
+
+
+def _is_write(event: TraceEvent) -> bool:
+    """Whether a write would be told if the decision before it were not."""
+    kind = KINDS.get(event.kind)
+    return kind is not None and kind.level == 1 and kind.mark == "write"
 
 
 def _commits(kept: Sequence[Moment], events: Mapping[int, TraceEvent], chosen: Iterable[int]) -> list[tuple[int, bool]]:

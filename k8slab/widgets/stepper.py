@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from k8slab.sim import KINDS, TraceEvent
+from k8slab.sim import TraceEvent, is_main
 from k8slab.widgets.assets import stepper_esm
 from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Moment, Recorder, Steppable, choose, encode
 from k8slab.widgets.matrix import steps_of
@@ -138,7 +138,7 @@ class Stepper:
         event = moment.event
         if is_noise(event) or (self._only and lane_of(event.actor) not in self._only):
             return False
-        return not main or (event.kind in KINDS and KINDS[event.kind].level == 1)
+        return not main or is_main(event, self.thing.trace.get)
 
     # -- where the reader is -----------------------------------------------------------------------
 

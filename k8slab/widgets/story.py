@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import SCHEME
-from k8slab.sim import KINDS, TraceEvent
+from k8slab.sim import KINDS, TraceEvent, fill
 
 __all__ = [
     "LABELS",
@@ -177,7 +177,7 @@ def words(event: TraceEvent) -> tuple[str, str]:
     if kind is None:
         return _cut(event.kind, MARK_LABEL), _cut(f"{event.actor}: {event.kind}.", TEXT)
     data = _readable(event.data)
-    label, text = LABELS.get(event.kind, kind.label_format).format_map(data), kind.text(data)
+    label, text = fill(LABELS.get(event.kind, kind.label_format), data), kind.text(data)
     if len(label) > LOG_LABEL:
         label = _cut(_without_hash(label), MARK_LABEL)
     text = _sentence(text)

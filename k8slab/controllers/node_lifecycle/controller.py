@@ -173,7 +173,7 @@ class NodeLifecycleController:
             zone = zone_key(node)
             if zone not in self.zone_states:
                 self.zone_states[zone] = ZoneState.INITIAL
-                self.tainters[zone] = RateLimitedTimedQueue(self.settings.eviction_rate)
+                self.tainters[zone] = RateLimitedTimedQueue(self.settings.eviction_rate, self.loop.trace)
             if name not in self.known_nodes:
                 self._node_event(node, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
                 self.known_nodes[name] = node
@@ -206,6 +206,7 @@ class NodeLifecycleController:
     async def _update_node(self, node: Object, seen: Observation, zones: dict[str, list[bool]]) -> None:
         """All that one troubled node needs, in upstream's order."""
         node, seen = await self._write_health(node, seen)
+        self._because_of(node)
         _count(zones, node, seen.current)
         name = node["metadata"]["name"]
         if seen.current is not None:
@@ -221,6 +222,11 @@ class NodeLifecycleController:
                     return
         self.nodes_to_retry.pop(name, None)
 
+    def _because_of(self, node: Object) -> None:
+        """A round has no cause, but what it does to a node it does because of the state that it found there."""
+        revision = int(node["metadata"].get("resourceVersion") or 0)
+        self.loop.trace.current = self.loop.trace.of_revision.get(revision)
+
     async def _write_health(self, node: Object, seen: Observation) -> tuple[Object, Observation]:
         """Write Unknown conditions if need be: five tries, each after the first with the node read anew."""
         name = node["metadata"]["name"]
@@ -228,6 +234,7 @@ class NodeLifecycleController:
             self.health[name] = seen.health
             if seen.conditions is None:
                 break
+            self.loop.trace.current = self.loop.trace.silenced.get(f"kubelet/{name}")
             self.loop.trace.emit("node.unknown", LANE, resource="nodes", key=name, silent_ms=seen.silent_ms)
             status = {**(node.get("status") or {}), "conditions": seen.conditions}
             try:

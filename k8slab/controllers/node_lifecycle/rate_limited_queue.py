@@ -1,4 +1,4 @@
-"""Nodes that wait to be tainted, a few at a time.
+"""Nodes that wait to be tainted, a few at a time, each with the cause of its being added.
 
 Upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go
 Simplified: no locks.
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from k8slab.client.workqueue import Limiter
+from k8slab.sim import Trace
 
 __all__ = ["BURST", "RateLimitedTimedQueue"]
 
@@ -21,14 +22,16 @@ _NANOSECONDS = 1_000_000
 class RateLimitedTimedQueue:
     """Unique values by the time from which they may be processed. `qps` 0 stops it.
 
-    A value that was processed is not taken again until it has been removed.
+    A value that was processed is not taken again until it has been removed. With a `trace`, a value is processed
+    because of what it was added for.
     """
 
-    def __init__(self, qps: float) -> None:
+    def __init__(self, qps: float, trace: Trace | None = None) -> None:
         self.qps = qps
+        self._trace = trace
         self._limiter = Limiter(qps, BURST)
         self._heap: list[tuple[int, int, str]] = []
-        self._known: dict[str, None] = {}
+        self._known: dict[str, int | None] = {}  # the cause of each
         self._counter = 0
 
     def __len__(self) -> int:
@@ -38,7 +41,7 @@ class RateLimitedTimedQueue:
         """False when the value is known already."""
         if value in self._known:
             return False
-        self._known[value] = None
+        self._known[value] = None if self._trace is None else self._trace.current
         self._push(value, now_ms)
         return True
 
@@ -68,6 +71,8 @@ class RateLimitedTimedQueue:
             due_ms, _, value = self._heap[0]
             if due_ms > now():
                 return
+            if self._trace is not None:
+                self._trace.current = self._known[value]
             retry_ms = await process(value)
             self._drop(value)
             if retry_ms is not None and value in self._known:

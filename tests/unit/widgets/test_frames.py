@@ -145,7 +145,7 @@ def test_the_main_story_is_thinned_in_the_middle_of_what_repeats() -> None:
 def test_commits_join_the_main_story_where_there_is_room() -> None:
     recorder = recorded()
     by_seq = {m.event.seq: m.event for m in recorder.moments}
-    few, many = choose(recorder.moments, main=12), choose(recorder.moments, main=30)
+    few, many = choose(recorder.moments, main=9), choose(recorder.moments, main=30)
     assert not any(by_seq[seq].kind == "etcd.commit" for seq in few.main)
     assert sum(by_seq[seq].kind == "etcd.commit" for seq in many.main) == 2 + 3 * 2  # creations and bindings
 

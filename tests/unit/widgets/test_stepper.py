@@ -15,7 +15,7 @@ from tests.toy_cluster import ToyCluster
 
 def test_a_stepper_records_until_nothing_is_left() -> None:
     stepper = Stepper(ToyCluster(), title="One Deployment")
-    assert repr(stepper) == "Stepper('One Deployment', 56 steps, 21 in the main story)"
+    assert repr(stepper) == "Stepper('One Deployment', 56 steps, 17 in the main story)"
     assert json.loads(stepper.widget().trace) == stepper.frames
 
 
@@ -103,7 +103,7 @@ def test_the_repr_is_stable_and_the_text_tells_the_story() -> None:
     stepper = Stepper(ToyCluster(), title="One Deployment")
     assert stepper._repr_mimebundle_()["text/plain"] == repr(stepper)
     lines = str(stepper).splitlines()
-    assert lines[0] == "One Deployment (21 of 56 steps)"
+    assert lines[0] == "One Deployment (17 of 56 steps)"
     assert lines[1].split(" ms ")[1] == " kubectl (you)    You create Deployment web."
     assert len(lines) == 22
 
