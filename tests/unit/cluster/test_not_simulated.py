@@ -1,0 +1,61 @@
+"""What a manifest asks for and the simulation ignores is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8slab.cluster.not_simulated import not_simulated
+
+
+def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "c", **(container or {})}], **spec}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "paths"),
+    [
+        (pod(), []),
+        (pod({"command": ["false"]}), ["spec.containers[0].command"]),
+        (
+            pod({"env": [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {}}]}),
+            ["spec.containers[0].env[1].valueFrom"],
+        ),
+        (pod(volumes=[{"name": "v", "emptyDir": {}}]), []),
+        (
+            pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]),
+            ["spec.volumes[0].persistentVolumeClaim"],
+        ),
+        (pod(affinity={"nodeAffinity": {"x": 1}, "podAffinity": {"x": 1}}), ["spec.affinity.podAffinity"]),
+        (pod(topologySpreadConstraints=[{}]), ["spec.topologySpreadConstraints"]),
+        (
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "spec": {"template": {"spec": pod({"args": ["x"]})["spec"]}},
+            },
+            ["spec.template.spec.containers[0].args"],
+        ),
+        ({"apiVersion": "v1", "kind": "Service", "spec": {"type": "LoadBalancer"}}, ["spec.type: LoadBalancer"]),
+        ({"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": pod({"args": ["x"]})["spec"]}}}, []),
+        ({"apiVersion": "v1", "kind": "Pod", "spec": None}, []),
+        ({"apiVersion": "v1", "kind": "Pod", "spec": {"volumes": 5, "containers": "no"}}, []),
+    ],
+    ids=[
+        "a plain Pod has nothing that is ignored",
+        "a command is not run",
+        "a variable from elsewhere is not looked up",
+        "an empty folder is harmless",
+        "a claim is not mounted",
+        "Pod affinity is not looked at, node affinity is",
+        "spread is not looked at",
+        "a Deployment's template is looked into",
+        "nobody makes a load balancer",
+        "a Job is named as a whole elsewhere",
+        "no spec",
+        "wrong types are somebody else's error",
+    ],
+)
+def test_ignored_fields_are_named(obj: dict[str, Any], paths: list[str]) -> None:
+    assert not_simulated(obj) == paths
