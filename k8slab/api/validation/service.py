@@ -38,6 +38,7 @@ from k8slab.api.validation.numbers import (
 from k8slab.api.validation.selectors import validate_labels
 
 __all__ = [
+    "validate_cluster_ips",
     "validate_endpoint_slice_create",
     "validate_endpoint_slice_update",
     "validate_service_create",
@@ -75,7 +76,7 @@ def _validate_spec(metadata: Object, spec: Object) -> list[Cause]:
         errors += _validate_port(f"spec.ports[{index}]", port, len(ports) > 1, names)
     errors += validate_labels("spec.selector", spec.get("selector"))
     errors += _validate_session_affinity(spec)
-    errors += _validate_cluster_ips(spec)
+    errors += validate_cluster_ips(spec)
     for index, address in enumerate(spec.get("externalIPs", ())):
         where = f"spec.externalIPs[{index}]"
         errors += validate_ip(where, address) or validate_non_special_ip(where, address)
@@ -140,7 +141,8 @@ def _validate_session_affinity(spec: Object) -> list[Cause]:
     return []
 
 
-def _validate_cluster_ips(spec: Object) -> list[Cause]:
+def validate_cluster_ips(spec: Object) -> list[Cause]:
+    """Families and addresses by themselves; the registry asks this before it allocates, too."""
     errors: list[Cause] = []
     if spec.get("type") == "ExternalName":
         return errors
@@ -279,18 +281,34 @@ def validate_service_update(new: Object, old: Object) -> list[Cause]:
 
 
 def _validate_kept_addresses(spec: Object, before: Object) -> list[Cause]:
-    """While a Service keeps a type with cluster IPs, the first of them may not change."""
+    """While a Service keeps a type with cluster IPs, the first address and family may not change."""
     if "ExternalName" in (spec.get("type"), before.get("type")):
         return []
-    old, new = list(before.get("clusterIPs", ())), list(spec.get("clusterIPs", ()))
+    is_headless, was_headless = _is_headless(spec), _is_headless(before)
     errors: list[Cause] = []
-    if before.get("clusterIP") and spec.get("clusterIP") and spec["clusterIP"] != before["clusterIP"]:
-        errors.append(invalid("spec.clusterIPs[0]", spec["clusterIP"], "may not change once set"))
-    if len(old) > 1 and len(new) > 1 and old[1] != new[1]:
-        errors.append(invalid("spec.clusterIPs[1]", new[1], "may not change once set"))
-    old_families, new_families = before.get("ipFamilies", ()), spec.get("ipFamilies", ())
-    if old_families and new_families and old_families[0] != new_families[0]:
-        errors.append(invalid("spec.ipFamilies[0]", new_families[0], "may not change once set"))
+    if not (is_headless and was_headless):
+        errors += _validate_kept("clusterIP", "clusterIPs", spec, before)
+    if not (is_headless or was_headless):
+        errors += _validate_kept("ipFamily", "ipFamilies", spec, before)
+    return errors
+
+
+def _validate_kept(one: str, many: str, spec: Object, before: Object) -> list[Cause]:
+    path, fixed = f"spec.{many}", "may not change once set"
+    given = spec.get(many)
+    old, new = list(before.get(many) or ()), list(given or ())
+    if len(old) == len(new):
+        where = range(len(old)) if one == "clusterIP" else [0] * len(old)
+        return [invalid(f"{path}[{at}]", given, fixed) for at, a, b in zip(where, old, new, strict=True) if a != b]
+    errors: list[Cause] = []
+    if len(old) > len(new) and not spec.get("clusterIPs"):
+        errors.append(invalid(f"{path}[0]", given, f"primary {one} can not be unset"))
+    if old and new and old[0] != new[0]:
+        errors.append(invalid(f"{path}[0]", spec.get("clusterIPs"), fixed))
+    policy = spec.get("ipFamilyPolicy")
+    if len(old) > len(new) == 1 and policy != "SingleStack":
+        detail = f"must be set to 'SingleStack' when releasing the secondary {one}"
+        errors.append(invalid("spec.ipFamilyPolicy", policy, detail))
     return errors
 
 

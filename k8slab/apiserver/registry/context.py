@@ -14,6 +14,7 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR, ResourceInfo
 from k8slab.api.times import rfc3339
+from k8slab.etcd import Compare
 from k8slab.sim import Clock
 
 __all__ = ["Context", "Draft", "Environment", "draft_of", "new_uid"]
@@ -48,7 +49,8 @@ class Environment:
 
 @dataclass(slots=True)
 class Context:
-    """One request. `warnings` collects what goes into the `Warning` header."""
+    """One request. `warnings` collects what goes into the `Warning` header, `guards` further conditions of the write:
+    when one does not hold, the write is computed anew."""
 
     env: Environment
     info: ResourceInfo
@@ -60,6 +62,7 @@ class Context:
     dry_run: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    guards: list[Compare] = field(default_factory=list)
 
     @property
     def gvr(self) -> GVR:

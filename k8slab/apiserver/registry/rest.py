@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidError
-from k8slab.api.names import generate_name
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.times import parse_time, rfc3339
 from k8slab.apiserver.registry.context import Context, Draft, new_uid
@@ -59,8 +58,6 @@ def before_create(ctx: Context, strategy: Strategy, obj: Draft) -> None:
     metadata = obj["metadata"]
     metadata["creationTimestamp"] = ctx.now
     metadata["uid"] = new_uid(ctx.env.uids)
-    if metadata.get("generateName") and not metadata.get("name"):
-        metadata["name"] = generate_name(metadata["generateName"], ctx.env.names)
     ensure_namespace(ctx, obj)
     strategy.prepare_for_create(ctx, obj)
     causes = strategy.validate(ctx, obj)

@@ -14,6 +14,7 @@ from typing import Any
 from k8slab.api.decoding import decode
 from k8slab.api.errors import AlreadyExistsError, Cause, ConflictError, InvalidError, NotFoundError, StatusError
 from k8slab.api.labels import parse_uint64
+from k8slab.api.names import generate_name
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import GVK, ResourceInfo
 from k8slab.apiserver.registry.context import Context, Draft, draft_of
@@ -29,7 +30,7 @@ from k8slab.apiserver.registry.rest import (
     wipe_system_fields,
 )
 from k8slab.apiserver.registry.strategy import Strategy
-from k8slab.apiserver.storage import KeyNotFoundError, Preconditions, Storage, StorageError, interpret
+from k8slab.apiserver.storage import GuardError, KeyNotFoundError, Preconditions, Storage, StorageError, interpret
 
 __all__ = ["Store", "UpdatedObject", "Validate"]
 
@@ -100,16 +101,30 @@ class Store:
 
     async def create(self, ctx: Context, obj: Draft, validate: Validate) -> Frozen:
         """Store a new object. With `generateName`, up to eight names are tried."""
-        generates = bool(obj["metadata"].get("generateName")) and not obj["metadata"].get("name")
-        for attempt in range(NAME_ATTEMPTS if generates else 1):
+        prefix = "" if obj["metadata"].get("name") else obj["metadata"].get("generateName") or ""
+        attempts = NAME_ATTEMPTS if prefix else 1
+        while True:
+            draft = draft_of(obj)
+            if prefix:
+                draft["metadata"]["name"] = generate_name(prefix, ctx.env.names)
             try:
-                return await self._create_once(ctx, draft_of(obj), validate)
+                return await self._create_once(ctx, draft, validate)
+            except GuardError:
+                continue  # what was allocated is somebody else's by now
             except AlreadyExistsError:
-                if attempt == NAME_ATTEMPTS - 1 or not generates:
+                attempts -= 1
+                if not attempts:
                     raise
-        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def begin_create(self, ctx: Context, obj: Draft) -> None:
+        """Before validation: set what must be looked up. Fills `ctx.guards`."""
+
+    async def begin_update(self, ctx: Context, obj: Draft, old: Frozen) -> None:
+        """The same before an update; not for subresources."""
 
     async def _create_once(self, ctx: Context, obj: Draft, validate: Validate) -> Frozen:
+        ctx.guards.clear()
+        await self.begin_create(ctx, obj)
         before_create(ctx, self.strategy, obj)
         await validate(obj, None)
         name = obj["metadata"]["name"]
@@ -117,7 +132,8 @@ class Store:
         if not ctx.dry_run and _has_revision(obj):
             raise StatusError("resourceVersion should not be set on objects to be created")
         try:
-            return self.from_storage(await self.storage.create(key, self.to_storage(obj), dry_run=ctx.dry_run))
+            stored = self.to_storage(obj)
+            return self.from_storage(await self.storage.create(key, stored, guards=ctx.guards, dry_run=ctx.dry_run))
         except StorageError as error:
             failure = self._interpret(error, name)
         if isinstance(failure, AlreadyExistsError):
@@ -152,12 +168,16 @@ class Store:
                 raise self._not_found(ctx.name)
             obj = draft_of(await updated(existing))
             created = existing is None
+            ctx.guards.clear()
             if existing is None:
                 wipe_system_fields(obj)
+                await self.begin_create(ctx, obj)
                 before_create(ctx, rules, obj)
                 await validate(obj, None)
                 return self.to_storage(obj)
             self._check_revision(ctx, rules, obj, existing)
+            if strategy is None:
+                await self.begin_update(ctx, obj, existing)
             before_update(ctx, rules, obj, existing)
             await validate(obj, existing)
             if should_delete_during_update(obj, existing) and rules.should_delete_during_update(obj, existing):
@@ -170,6 +190,7 @@ class Store:
                 key,
                 attempt,
                 preconditions=Preconditions(uid=uid),
+                guards=ctx.guards,
                 may_create=rules.allow_create_on_update,
                 dry_run=ctx.dry_run,
             )

@@ -20,6 +20,7 @@ Simplified: JSON only; no leases, TTLs, transformers or size limits.
 from k8slab.apiserver.storage.codec import Codec, encode, with_revision
 from k8slab.apiserver.storage.continue_token import ANY_REVISION, decode_continue, encode_continue
 from k8slab.apiserver.storage.errors import (
+    GuardError,
     KeyExistsError,
     KeyNotFoundError,
     ObjectInvalidError,
@@ -38,6 +39,7 @@ __all__ = [
     "KV",
     "PREFIX",
     "Codec",
+    "GuardError",
     "KeyExistsError",
     "KeyLayout",
     "KeyNotFoundError",

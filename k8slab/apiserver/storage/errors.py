@@ -12,6 +12,7 @@ from k8slab.api.errors import TimeoutStatusError as ApiTimeoutError
 
 __all__ = [
     "CONTINUE_EXPIRED",
+    "GuardError",
     "KeyExistsError",
     "KeyNotFoundError",
     "ObjectInvalidError",
@@ -42,6 +43,10 @@ class StorageError(Exception):
             f"StorageError: {self.text}, Code: {self.code}, Key: {key}, ResourceVersion: {revision}, "
             f"AdditionalErrorMsg: {why}"
         )
+
+
+class GuardError(Exception):
+    """A further condition of a create does not hold any more: compute the object anew."""
 
 
 class KeyNotFoundError(StorageError):

@@ -10,12 +10,13 @@ Simplified: no TTLs, no transformers, no size limits; the current state is alway
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.apiserver.storage.codec import Codec, encode, with_revision
 from k8slab.apiserver.storage.errors import (
+    GuardError,
     KeyExistsError,
     KeyNotFoundError,
     ObjectInvalidError,
@@ -91,16 +92,20 @@ class Storage:
         response = await self.kv.range(key.encode())
         return self.codec.decode(response.kvs[0]) if response.kvs else None
 
-    async def create(self, key: str, obj: Object, *, dry_run: bool = False) -> Frozen:
-        """Raises KeyExistsError."""
+    async def create(self, key: str, obj: Object, *, guards: Sequence[Compare] = (), dry_run: bool = False) -> Frozen:
+        """Raises KeyExistsError, GuardError (a further condition does not hold)."""
         raw = key.encode()
         if dry_run:
             if (await self.kv.range(raw, count_only=True)).count:
                 raise KeyExistsError(key)
             return freeze(obj)  # type: ignore[no-any-return]
         obj = freeze(obj)
-        response = await self.kv.txn([Compare(raw, "MOD", "EQUAL", 0)], [PutRequest(raw, encode(obj))])
+        is_new = Compare(raw, "MOD", "EQUAL", 0)
+        put, reread = [PutRequest(raw, encode(obj))], [RangeRequest(raw)] if guards else []
+        response = await self.kv.txn([is_new, *guards], put, reread)
         if not response.succeeded:
+            if guards and not _found(response.responses[0]):
+                raise GuardError(key)
             raise KeyExistsError(key)
         return self._wrote(key, raw, obj, response.revision)
 
@@ -110,13 +115,14 @@ class Storage:
         update: UpdateFunc,
         *,
         preconditions: Preconditions = ANYTHING,
+        guards: Sequence[Compare] = (),
         may_create: bool = False,
         dry_run: bool = False,
     ) -> Frozen:
         """Write what `update(existing)` returns; repeated with the newer state when somebody else was faster.
 
-        A result equal to the existing object is not written. Raises KeyNotFoundError, ObjectInvalidError, and what
-        `update` raises.
+        `guards` are further conditions of the write, read after `update`, which may set them. A result equal to the
+        existing object is not written. Raises KeyNotFoundError, ObjectInvalidError, and what `update` raises.
         """
         raw = key.encode()
         kvs = (await self.kv.range(raw)).kvs
@@ -133,9 +139,9 @@ class Storage:
             if dry_run:
                 return with_revision(obj, revision) if revision else freeze(obj)
             obj = freeze(obj)
-            response = await self.kv.txn(
-                [Compare(raw, "MOD", "EQUAL", revision)], [PutRequest(raw, self.codec.encode(obj))], [RangeRequest(raw)]
-            )
+            is_same = Compare(raw, "MOD", "EQUAL", revision)
+            put = PutRequest(raw, self.codec.encode(obj))
+            response = await self.kv.txn([is_same, *guards], [put], [RangeRequest(raw)])
             if response.succeeded:
                 return self._wrote(key, raw, obj, response.revision)
             kvs = _found(response.responses[0])

@@ -22,7 +22,6 @@ from k8slab.api.scheme import (
     NODES,
     PODS,
     REPLICASETS,
-    SERVICES,
 )
 from tests.unit.apiserver.conftest import MERGE, Bench
 
@@ -68,6 +67,23 @@ def test_a_generated_name_that_is_taken_is_drawn_again(bench: Bench) -> None:
     bench.server.env.names.setstate(state)
     second = bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})
     assert first["metadata"]["name"] != second["metadata"]["name"]
+
+
+def test_eight_taken_names_are_enough(bench: Bench) -> None:
+    state = bench.server.env.names.getstate()
+    for _ in range(8):
+        bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})
+    bench.server.env.names.setstate(state)
+    with pytest.raises(StatusError) as caught:
+        bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})
+    error = caught.value
+    tail = '" already exists, the server was not able to generate a unique name for the object'
+    assert error.code == 409 and error.reason == "AlreadyExists" and error.message.endswith(tail)
+    assert error.details is not None and error.details["retryAfterSeconds"] == 1
+    bench.server.env.names.setstate(state)
+    bench.call("delete", CONFIGMAPS, error.details["name"])
+    again = bench.call("create", CONFIGMAPS, body={"metadata": {"generateName": "x-"}})
+    assert again["metadata"]["name"] == error.details["name"]
 
 
 def test_a_taken_name_with_a_prefix_to_generate_from_says_to_try_again(bench: Bench) -> None:
@@ -349,7 +365,7 @@ def test_deletecollection_deletes_what_the_selector_names(bench: Bench) -> None:
     assert [item["metadata"]["name"] for item in bench.call("list", CONFIGMAPS)["items"]] == ["c"]
 
 
-# -- namespaces, services, jobs, custom kinds --------------------------------------------------------
+# -- namespaces, jobs, custom kinds --------------------------------------------------------
 
 
 def test_a_namespace_terminates_and_goes_when_it_is_finalized(bench: Bench) -> None:
@@ -361,33 +377,6 @@ def test_a_namespace_terminates_and_goes_when_it_is_finalized(bench: Bench) -> N
     assert bench.call("delete", NAMESPACES, "x", ns="") == deleted
     bench.call("update", NAMESPACES, "x", {**deleted, "spec": {}}, ns="", subresource="finalize")
     assert refused(bench, 404, "get", NAMESPACES, "x", ns="") == 'namespaces "x" not found'
-
-
-def test_services_get_addresses_and_node_ports(bench: Bench) -> None:
-    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
-    service = bench.call("create", SERVICES, body=body)
-    assert service["spec"]["clusterIPs"] == [service["spec"]["clusterIP"]]
-    assert service["spec"]["clusterIP"].startswith("10.96.")
-    assert 30_000 <= service["spec"]["ports"][0]["nodePort"] < 32_768
-    wanted = {"metadata": {"name": "t"}, "spec": {"clusterIP": service["spec"]["clusterIP"], "ports": [{"port": 80}]}}
-    assert refused(bench, 422, "create", SERVICES, body=wanted).endswith("provided IP is already allocated")
-    headless = {"metadata": {"name": "h"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
-    assert bench.call("create", SERVICES, body=headless)["spec"]["clusterIPs"] == ["None"]
-
-
-def test_a_service_that_becomes_an_alias_loses_what_was_allocated(bench: Bench) -> None:
-    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
-    spec = bench.call("create", SERVICES, body=body)["spec"]
-    alias = {**body, "spec": {**spec, "type": "ExternalName", "externalName": "a.b"}}
-    changed = bench.call("update", SERVICES, "s", alias)["spec"]
-    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalTrafficPolicy"} & set(changed)
-    assert "nodePort" not in changed["ports"][0]
-
-
-def test_a_put_of_a_service_keeps_its_address(bench: Bench) -> None:
-    service = bench.call("create", SERVICES, body={"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
-    updated = bench.call("update", SERVICES, "s", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 81}]}})
-    assert updated["spec"]["clusterIP"] == service["spec"]["clusterIP"]
 
 
 def test_a_job_is_selected_by_its_uid(bench: Bench) -> None:

@@ -1,0 +1,254 @@
+"""Services: cluster IPs and node ports are given out once, and follow the Service's type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from k8slab.api.errors import StatusError
+from k8slab.api.scheme import SERVICES
+from k8slab.api.transport import Request
+from k8slab.apiserver import APIServer
+from tests.unit.apiserver.conftest import MERGE, Bench
+
+
+def service(name: str, *ports: Any, **spec: Any) -> Any:
+    return {"metadata": {"name": name}, "spec": {"ports": list(ports) or [{"port": 80}], **spec}}
+
+
+def node_port(name: str, *numbers: int, **spec: Any) -> Any:
+    ports = [{"name": f"p{at}", "port": 80 + at, "nodePort": number} for at, number in enumerate(numbers)]
+    return service(name, *ports, type="NodePort", **spec)
+
+
+def refused(bench: Bench, code: int, *args: Any, **more: Any) -> str:
+    with pytest.raises(StatusError) as caught:
+        bench.call(*args, **more)
+    assert caught.value.code == code
+    return caught.value.message
+
+
+def change(bench: Bench, name: str, **spec: Any) -> Any:
+    return bench.call("patch", SERVICES, name, {"spec": spec}, patch_type=MERGE)["spec"]
+
+
+def test_services_get_addresses_and_node_ports(bench: Bench) -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    service = bench.call("create", SERVICES, body=body)
+    assert service["spec"]["clusterIPs"] == [service["spec"]["clusterIP"]]
+    assert service["spec"]["clusterIP"].startswith("10.96.")
+    assert 30_000 <= service["spec"]["ports"][0]["nodePort"] < 32_768
+    wanted = {"metadata": {"name": "t"}, "spec": {"clusterIP": service["spec"]["clusterIP"], "ports": [{"port": 80}]}}
+    assert refused(bench, 422, "create", SERVICES, body=wanted).endswith("provided IP is already allocated")
+    headless = {"metadata": {"name": "h"}, "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}
+    assert bench.call("create", SERVICES, body=headless)["spec"]["clusterIPs"] == ["None"]
+
+
+# -- numbers that are asked for ----------------------------------------------------------------------
+
+
+def test_a_node_port_is_given_out_once(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001))
+    message = refused(bench, 422, "create", SERVICES, body=node_port("b", 30001))
+    text = "spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated"
+    assert message == f'Service "b" is invalid: {text}'
+    bench.call("create", SERVICES, body=node_port("b", 30002))
+    ports = [{"name": "p0", "port": 80, "nodePort": 30001}]
+    message = refused(bench, 422, "patch", SERVICES, "b", {"spec": {"ports": ports}}, patch_type=MERGE)
+    assert message == f'Service "b" is invalid: {text}'
+    bench.call("delete", SERVICES, "a")
+    assert change(bench, "b", ports=ports)["ports"][0]["nodePort"] == 30001
+
+
+def test_a_node_port_must_be_in_range(bench: Bench) -> None:
+    assert refused(bench, 422, "create", SERVICES, body=node_port("a", 80)) == (
+        'Service "a" is invalid: spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. '
+        "The range of valid ports is 30000-32767"
+    )
+
+
+def test_ports_of_one_number_share_a_node_port_and_others_cannot(bench: Bench) -> None:
+    both = service(
+        "dns",
+        {"name": "t", "port": 53, "protocol": "TCP"},
+        {"name": "u", "port": 53, "protocol": "UDP", "nodePort": 30053},
+        type="NodePort",
+    )
+    ports = bench.call("create", SERVICES, body=both)["spec"]["ports"]
+    assert [port["nodePort"] for port in ports] == [30053, 30053]
+    message = refused(bench, 422, "create", SERVICES, body=node_port("b", 30007, 30007))
+    assert message.endswith("spec.ports[1].nodePort: Invalid value: 30007: provided port is already allocated")
+
+
+def test_an_update_cannot_use_one_node_port_twice(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001, 30002))
+    body = node_port("a", 30001, 30001)
+    assert refused(bench, 500, "update", SERVICES, "a", body) == "duplicate nodePort: {TCP 30001}"
+
+
+def test_no_node_ports_are_left(bench: Bench) -> None:
+    for start in range(30_000, 32_768, 173):
+        bench.call("create", SERVICES, body=node_port(f"s{start}", *range(start, start + 173)))
+    message = refused(bench, 500, "create", SERVICES, body=service("x", type="NodePort"))
+    assert message == "Internal error occurred: failed to allocate a nodePort: range is full"
+
+
+def test_a_load_balancer_may_do_without_node_ports_and_checks_its_health_at_one(bench: Bench) -> None:
+    body = service("a", type="LoadBalancer", allocateLoadBalancerNodePorts=False, externalTrafficPolicy="Local")
+    spec = bench.call("create", SERVICES, body=body)["spec"]
+    assert "nodePort" not in spec["ports"][0] and 30_000 <= spec["healthCheckNodePort"] < 32_768
+    message = refused(bench, 422, "create", SERVICES, body=node_port("b", spec["healthCheckNodePort"]))
+    assert message.endswith("provided port is already allocated")
+    assert "healthCheckNodePort" not in change(bench, "a", externalTrafficPolicy="Cluster")
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        pytest.param(
+            {"clusterIP": "10.96.0.1"},
+            'spec.clusterIPs: Invalid value: ["10.96.0.1"]: failed to allocate IP 10.96.0.1: '
+            "provided IP is already allocated",
+            id="the address of the kubernetes Service",
+        ),
+        pytest.param(
+            {"clusterIP": "10.0.0.1"},
+            'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: '
+            "the provided network does not match the current range",
+            id="an address of another network",
+        ),
+        pytest.param(
+            {"clusterIP": "10.96.0.0"},
+            'spec.clusterIPs: Invalid value: ["10.96.0.0"]: failed to allocate IP 10.96.0.0: '
+            "the provided network does not match the current range",
+            id="the address of the network itself",
+        ),
+        pytest.param(
+            {"clusterIP": "10.96.0.5", "clusterIPs": ["10.96.0.6"]},
+            'spec.clusterIPs: Invalid value: ["10.96.0.6"]: first value must match `clusterIP`',
+            id="two fields that disagree",
+        ),
+        pytest.param(
+            {"clusterIP": "fd00::1"},
+            'spec.clusterIPs[0]: Invalid value: ["fd00::1"]: IPv6 is not configured on this cluster',
+            id="an address of the other family",
+        ),
+        pytest.param(
+            {"ipFamilyPolicy": "RequireDualStack"},
+            'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": '
+            "this cluster is not configured for dual-stack services",
+            id="two families on a cluster with one",
+        ),
+        pytest.param(
+            {"ipFamilies": ["IPv6"]},
+            'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster',
+            id="the other family",
+        ),
+    ],
+)
+def test_cluster_ips_that_cannot_be_had(bench: Bench, spec: Any, text: str) -> None:
+    assert refused(bench, 422, "create", SERVICES, body=service("a", **spec)) == f'Service "a" is invalid: {text}'
+
+
+def test_a_headless_service_that_selects_nothing_has_both_families(bench: Bench) -> None:
+    spec = bench.call("create", SERVICES, body=service("a", clusterIP="None"))["spec"]
+    assert spec["ipFamilies"] == ["IPv4", "IPv6"] and spec["ipFamilyPolicy"] == "RequireDualStack"
+
+
+def test_two_servers_over_one_store_never_give_out_the_same(bench: Bench) -> None:
+    other = APIServer(bench.loop, bench.etcd, name="apiserver/1")
+    bench.loop.run(for_ms=20)
+    clients = [bench.you, other.transport("you-too")]
+    # the same draws on both sides, at the same instant
+    other.env.addresses.setstate(bench.server.env.addresses.getstate())
+    outcomes: list[Any] = []
+
+    async def create(at: int, name: str, **spec: Any) -> None:
+        try:
+            request = Request("create", SERVICES, namespace="default", body=service(name, **spec))
+            outcomes.append(await clients[at].call(request))
+        except StatusError as error:
+            outcomes.append(error)
+
+    for at in (0, 1):
+        bench.loop.spawn(f"create-{at}", create(at, f"drawn-{at}", type="NodePort"))
+    bench.loop.run(for_ms=50)
+    first, second = (outcome["spec"] for outcome in outcomes)
+    assert first["clusterIP"] != second["clusterIP"]
+    assert first["ports"][0]["nodePort"] != second["ports"][0]["nodePort"]
+    outcomes.clear()
+    for at in (0, 1):
+        bench.loop.spawn(f"create-{at}", create(at, f"asked-{at}", clusterIP="10.96.0.9"))
+    bench.loop.run(for_ms=50)
+    assert sorted(isinstance(outcome, StatusError) for outcome in outcomes) == [False, True]
+
+
+# -- updates -----------------------------------------------------------------------------------------
+
+
+def test_a_service_that_becomes_an_alias_loses_what_was_allocated(bench: Bench) -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}}
+    spec = bench.call("create", SERVICES, body=body)["spec"]
+    alias = {**body, "spec": {**spec, "type": "ExternalName", "externalName": "a.b"}}
+    changed = bench.call("update", SERVICES, "s", alias)["spec"]
+    assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalTrafficPolicy"} & set(changed)
+    assert "nodePort" not in changed["ports"][0]
+
+
+def test_a_put_of_a_service_keeps_its_address(bench: Bench) -> None:
+    service = bench.call("create", SERVICES, body={"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}})
+    updated = bench.call("update", SERVICES, "s", {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 81}]}})
+    assert updated["spec"]["clusterIP"] == service["spec"]["clusterIP"]
+
+
+def test_a_put_of_a_service_keeps_node_ports_by_name(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001, 30002))
+    ports = [{"name": "p1", "port": 81}, {"name": "p0", "port": 80, "nodePort": 30002}, {"name": "new", "port": 82}]
+    numbers = [port["nodePort"] for port in change(bench, "a", ports=ports)["ports"]]
+    assert numbers[1] == 30002 and numbers[0] not in (30001, 30002)
+    updated = bench.call("update", SERVICES, "a", service("a", {"name": "new", "port": 90}, type="NodePort"))
+    assert updated["spec"]["ports"][0]["nodePort"] == numbers[2]
+
+
+def test_a_node_port_service_becomes_a_plain_one_and_back(bench: Bench) -> None:
+    created = bench.call("create", SERVICES, body=node_port("a", 30001))["spec"]
+    plain = change(bench, "a", type="ClusterIP")
+    assert "nodePort" not in plain["ports"][0] and "externalTrafficPolicy" not in plain
+    assert plain["clusterIP"] == created["clusterIP"]
+    bench.call("create", SERVICES, body=node_port("b", 30001))
+    assert 30_000 <= change(bench, "a", type="NodePort")["ports"][0]["nodePort"] != 30001
+
+
+def test_an_alias_becomes_a_service_with_an_address(bench: Bench) -> None:
+    bench.call("create", SERVICES, body={"metadata": {"name": "a"}, "spec": service("a")["spec"]})
+    alias = change(bench, "a", type="ExternalName", externalName="x.y")
+    assert "clusterIP" not in alias and "ipFamilies" not in alias
+    spec = change(bench, "a", type="ClusterIP", externalName=None)
+    assert spec["clusterIPs"] == [spec["clusterIP"]] and spec["ipFamilies"] == ["IPv4"]
+
+
+def test_a_node_port_that_was_changed_with_the_type_is_an_error(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001))
+    ports = [{"port": 80, "nodePort": 30009}]
+    patch = {"spec": {"type": "ClusterIP", "ports": ports}}
+    message = refused(bench, 422, "patch", SERVICES, "a", patch, patch_type=MERGE)
+    assert message.endswith("spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'")
+
+
+def test_the_address_of_a_service_stays(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=service("a", clusterIP="10.96.0.76"))
+    message = refused(bench, 422, "patch", SERVICES, "a", {"spec": {"clusterIP": "10.96.0.77"}}, patch_type=MERGE)
+    assert message == (
+        'Service "a" is invalid: spec.clusterIPs[0]: Invalid value: ["10.96.0.77"]: may not change once set'
+    )
+    assert change(bench, "a", clusterIP=None, clusterIPs=None)["clusterIPs"] == ["10.96.0.76"]
+
+
+def test_only_load_balancers_keep_the_status_of_one(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=service("a", type="LoadBalancer"))
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}}
+    bench.call("patch", SERVICES, "a", status, patch_type=MERGE, subresource="status")
+    assert bench.call("get", SERVICES, "a")["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.1"
+    change(bench, "a", type="ClusterIP")
+    assert bench.call("get", SERVICES, "a")["status"] == {"loadBalancer": {}}
