@@ -20,7 +20,8 @@ add_kinds(
             1,
             (*_OBJECT, "replica_set", "replicas"),
             "new {replica_set}",
-            "the Deployment controller creates ReplicaSet {replica_set} with {replicas} {replicas:replica|replicas} for {key}",
+            "the Deployment controller creates ReplicaSet {replica_set} with {replicas} {replicas:replica|replicas} "
+            "for {key}",
         ),
         "deployment.scale": Kind(
             "work",
@@ -55,7 +56,8 @@ add_kinds(
             1,
             (*_OBJECT, "replica_set", "count"),
             "hash collision",
-            "the Deployment controller finds {replica_set} taken by another template and counts {count} {count:collision|collisions}",
+            "the Deployment controller finds {replica_set} taken by another template and counts {count} "
+            "{count:collision|collisions}",
         ),
         "deployment.status": Kind(
             "state",
@@ -97,7 +99,8 @@ add_kinds(
             2,
             (*_OBJECT, "verb", "slice", "endpoints"),
             "{verb} slice: {endpoints}",
-            "the EndpointSlice controller writes ({verb}) {slice}: {endpoints} {endpoints:endpoint|endpoints} of Service {key}",
+            "the EndpointSlice controller writes ({verb}) {slice}: {endpoints} {endpoints:endpoint|endpoints} "
+            "of Service {key}",
         ),
     }
 )
