@@ -14,7 +14,8 @@ of the agent (`component.kill()`) leaves the containers running.
 The caller's duties: call `advance` when `next_due_ms` says so, and write what changed.
 
 Simplified: no process runs; how a container behaves comes from timings and from annotations of its Pod
-(`k8slab.dev/run-ms`, `exit-code`, `ready-after-ms`, `stop-ms`, `pull-error`).
+(`k8slab.dev/run-ms`, `exit-code`, `ready-after-ms`, `stop-ms`, `pull-error`; for one container by its name:
+`k8slab.dev/proxy.run-ms`; see `Behaviour`).
 """
 
 from k8slab.kubelet import kinds as _kinds  # noqa: F401  (adds this package's rows to KINDS)

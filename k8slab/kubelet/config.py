@@ -20,6 +20,7 @@ class Timings:
     """Durations in milliseconds of virtual time."""
 
     sandbox_ms: int = 150
+    sandbox_retry_ms: int = 10_000
     pull_ms: int = 500
     create_ms: int = 20
     start_ms: int = 30
@@ -65,6 +66,9 @@ class Behaviour:
     `k8slab.dev/run-ms`: it exits by itself after so long; `k8slab.dev/exit-code`: with this code (0);
     `k8slab.dev/ready-after-ms`: ready so long after its start, -1 never; `k8slab.dev/stop-ms`: how long it takes
     to exit after SIGTERM; `k8slab.dev/pull-error`: pulling its image fails with this text.
+
+    These are for all containers but sidecars. `k8slab.dev/<container>.run-ms`, `k8slab.dev/<container>.exit-code`, ...
+    are for the one of that name, a sidecar too, and win over the plain ones.
     """
 
     run_ms: int | None = None
@@ -84,7 +88,7 @@ def annotated_behaviour(pod: Object, container: Object) -> Behaviour:
 
     A value that is no integer is ignored, as a program ignores a flag it cannot read: the Pod is not ours to refuse.
     """
-    notes: Mapping[str, str] = pod["metadata"].get("annotations") or {}
+    notes = _notes(pod, container)
     delay = sum(
         int((container.get(probe) or {}).get("initialDelaySeconds") or 0) * 1000
         for probe in ("startupProbe", "readinessProbe")
@@ -95,10 +99,23 @@ def annotated_behaviour(pod: Object, container: Object) -> Behaviour:
         exit_code=_integer(notes, "exit-code") or 0,
         ready_after_ms=delay if ready is None else ready,
         stop_ms=_integer(notes, "stop-ms"),
-        pull_error=notes.get(_PREFIX + "pull-error", ""),
+        pull_error=notes.get("pull-error", ""),
     )
 
 
+def _notes(pod: Object, container: Object) -> dict[str, str]:
+    """The annotations that concern one container, without what stands before their names."""
+    own = f"{container['name']}."
+    plain: dict[str, str] = {}
+    named: dict[str, str] = {}
+    for key, value in (pod["metadata"].get("annotations") or {}).items():
+        if key.startswith(_PREFIX):
+            name = key.removeprefix(_PREFIX)
+            (named if name.startswith(own) else plain)[name.removeprefix(own)] = value
+    is_sidecar = container.get("restartPolicy") == "Always"
+    return named if is_sidecar else {**plain, **named}
+
+
 def _integer(notes: Mapping[str, str], name: str) -> int | None:
-    text = notes.get(_PREFIX + name, "")
+    text = notes.get(name, "")
     return int(text) if text.removeprefix("-").isdecimal() and text.isascii() else None

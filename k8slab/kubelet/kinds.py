@@ -17,6 +17,20 @@ add_kinds(
             "starts {container}",
             "{node} starts container {container} of Pod {key}",
         ),
+        "kubelet.reject": Kind(
+            "state",
+            1,
+            ("node", "key", "reason"),
+            "rejects: {reason}",
+            "the kubelet on {node} rejects Pod {key}: {reason}",
+        ),
+        "sandbox.fail": Kind(
+            "wait",
+            1,
+            ("node", "key", "ms"),
+            "no address left",
+            "{node} has no address left for Pod {key}; it tries again every {ms} ms",
+        ),
         "container.exit": Kind(
             "state",
             2,
@@ -24,12 +38,26 @@ add_kinds(
             "{container} exits {code}",
             "container {container} of Pod {key} on {node} exits with code {code}",
         ),
+        "container.fail": Kind(
+            "state",
+            1,
+            ("node", "key", "container", "code"),
+            "{container} exits {code}",
+            "container {container} of Pod {key} on {node} exits with code {code}",
+        ),
         "container.backoff": Kind(
             "wait",
-            2,
+            1,
             ("node", "key", "container", "ms"),
             "back-off {ms} ms",
             "{node} waits {ms} ms before it starts container {container} of Pod {key} again",
+        ),
+        "container.pull-backoff": Kind(
+            "wait",
+            1,
+            ("node", "key", "container", "ms"),
+            "pull fails, {ms} ms",
+            "{node} cannot pull the image of container {container} of Pod {key}; it tries again in {ms} ms",
         ),
         "pod.running": Kind(
             "state",
@@ -45,6 +73,6 @@ add_kinds(
             "stops {key}",
             "{node} sends SIGTERM to the containers of Pod {key}; they have {grace_ms} ms",
         ),
-        "node.power": Kind("state", 1, ("node", "on"), "power: {on}", "the power of {node} is on: {on}"),
+        "node.power": Kind("state", 1, ("node", "on"), "power {on:on|off}", "{node} {on:has power again|loses power}"),
     }
 )

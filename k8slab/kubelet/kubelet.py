@@ -7,24 +7,30 @@ removed from the API with grace 0, guarded by its uid: another Pod of the same n
 
 Upstream: pkg/kubelet/kubelet.go, pkg/kubelet/pod_workers.go, pkg/kubelet/status/status_manager.go,
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
-Simplified: no admission by resources, no eviction, no volumes, no static Pods, no PLEG relist (the runtime reports
-at once).
+A Pod whose phase is Succeeded or Failed in the API is over, whoever wrote that: what runs of it is stopped. A Pod
+that does not fit (see `admission`) is never taken up.
+
+Simplified: no eviction for want of memory or disk, no volumes, no static Pods, no PLEG relist (the runtime reports
+at once). Pods are admitted in the order in which the kubelet hears of them, and those whose containers it finds are
+not judged again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from k8slab.api.errors import AlreadyExistsError, ConflictError, NotFoundError, StatusError
 from k8slab.api.objects import Object, key_of
+from k8slab.api.pod_requests import resource_list
 from k8slab.api.scheme import LEASES, NODES, PODS
 from k8slab.api.times import micro_time
 from k8slab.api.transport import MERGE_PATCH
 from k8slab.client import Client, EventRecorder, SharedInformerFactory
-from k8slab.kubelet.node_status import new_node, node_conditions
+from k8slab.kubelet.admission import Rejection, admit
+from k8slab.kubelet.node_status import new_node, node_conditions, node_resources
 from k8slab.kubelet.runtime import ContainerRuntime, Happened, PodSandbox
-from k8slab.kubelet.status_writer import pod_status
+from k8slab.kubelet.status_writer import has_ended, pod_status, rejected_status
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop, Wait, Waiters, pause, sleep
 
@@ -32,6 +38,7 @@ __all__ = ["Kubelet"]
 
 _RETRY_MS = 200
 _LEASE_SECONDS = 40
+_DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 
 
 class _PodWorker:
@@ -71,6 +78,7 @@ class Kubelet:
             EventRecorder(loop, client, component, "kubelet", host=self.node.name) if record_events else None
         )
         self._workers: dict[str, _PodWorker] = {}
+        self._allocatable = resource_list(node_resources(self.node)[1])
         self._informers = SharedInformerFactory(loop, component, client)
         self._pods = self._informers.informer(PODS, field_selector=f"spec.nodeName={self.node.name}")
         self._pods.add_event_handler(
@@ -193,12 +201,51 @@ class Kubelet:
             worker.pod = pod
             worker.news.wake()
             return
-        has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        if has_ended and uid not in self.runtime.sandboxes and "deletionTimestamp" not in pod["metadata"]:
-            return  # before this kubelet started
-        self.loop.trace.emit("kubelet.admit", self.lane, node=self.node.name, key=key_of(pod))
+        is_known, is_deleted = uid in self.runtime.sandboxes, "deletionTimestamp" in pod["metadata"]
+        if has_ended(pod) and not is_known and not is_deleted:
+            return  # before this kubelet started, or turned away
         worker = self._workers[uid] = _PodWorker(self.loop, pod)
-        self.component.spawn(f"pod/{uid}", self._work(worker))
+        if has_ended(pod) and not is_known:
+            self.component.spawn(f"pod/{uid}", self._turn_away(worker, None))
+            return
+        self.loop.trace.emit("kubelet.admit", self.lane, node=self.node.name, key=key_of(pod))
+        rejection = None if is_known or is_deleted else self._judge(pod)
+        if rejection is not None:
+            self.component.spawn(f"pod/{uid}", self._turn_away(worker, rejection))
+            return
+        sandbox = self.runtime.run_pod(pod, self.loop.clock.now_ms)
+        self.component.spawn(f"pod/{uid}", self._work(worker, sandbox))
+
+    def _judge(self, pod: Object) -> Rejection | None:
+        """Whether `pod` fits beside the Pods that are active here: those the API still has and that have not ended."""
+        sandboxes = self.runtime.sandboxes.values()
+        if admit(pod, [sandbox.requests for sandbox in sandboxes], self._allocatable) is None:
+            return None
+        present = {other["metadata"]["uid"] for other in self._pods.indexer.list() if not has_ended(other)}
+        active = [s.requests for s in sandboxes if s.uid in present and not s.is_terminal()]
+        return admit(pod, active, self._allocatable)
+
+    async def _turn_away(self, worker: _PodWorker, rejection: Rejection | None) -> None:
+        """Write why a Pod is not taken; remove one that ended when it is deleted. Nothing of it is on this node."""
+        if rejection is not None:
+            key = key_of(worker.pod)
+            self.loop.trace.emit("kubelet.reject", self.lane, node=self.node.name, key=key, reason=rejection.reason)
+            if self._recorder is not None:
+                self._recorder.event(worker.pod, "Warning", rejection.reason, rejection.message)
+        while not worker.gone:
+            pod, is_written = worker.pod, rejection is None or has_ended(worker.pod)
+            if rejection is not None and not is_written:
+                status = rejected_status(pod, *rejection, self.loop.clock.now_ms)
+                done = await self._patch_status(worker, status)
+            elif "deletionTimestamp" in pod["metadata"]:
+                done = await self._remove(worker)
+            else:
+                break
+            if not done:
+                await sleep(_RETRY_MS)
+            elif is_written:
+                break
+        self._workers.pop(worker.pod["metadata"]["uid"], None)
 
     def _deleted(self, pod: Object) -> None:
         worker = self._workers.get(pod["metadata"]["uid"])
@@ -206,15 +253,13 @@ class Kubelet:
             worker.gone = True
             worker.news.wake()
 
-    async def _work(self, worker: _PodWorker) -> None:
-        uid = worker.pod["metadata"]["uid"]
-        sandbox = self.runtime.run_pod(worker.pod, self.loop.clock.now_ms)
+    async def _work(self, worker: _PodWorker, sandbox: PodSandbox) -> None:
+        uid = sandbox.uid
         while True:
             now, pod, gone = self.loop.clock.now_ms, worker.pod, worker.gone
-            sandbox.pod = pod
             is_deleted = gone or "deletionTimestamp" in pod["metadata"]
-            if is_deleted:
-                self._stop(sandbox, pod, now, gone=gone)
+            self._report(sandbox, pod, sandbox.update(pod, now))
+            self._end(sandbox, pod, now, gone=gone)
             self._report(sandbox, pod, sandbox.advance(now))
             if gone and sandbox.has_stopped():
                 break
@@ -231,12 +276,25 @@ class Kubelet:
         self.runtime.remove_pod(uid)
         self._workers.pop(uid, None)
 
-    def _stop(self, sandbox: PodSandbox, pod: Object, now: int, *, gone: bool) -> None:
-        grace = 0 if gone else pod["metadata"].get("deletionGracePeriodSeconds", 0)
+    def _end(self, sandbox: PodSandbox, pod: Object, now: int, *, gone: bool) -> None:
+        """Stop what has no right to run: a Pod that is deleted, that is over in the API, or whose time is up."""
+        if gone:
+            self._stop(sandbox, pod, now, 0)
+        elif "deletionTimestamp" in pod["metadata"]:
+            self._stop(sandbox, pod, now, pod["metadata"].get("deletionGracePeriodSeconds", 0) * 1000)
+        elif has_ended(pod) or sandbox.verdict is not None:
+            self._stop(sandbox, pod, now, sandbox.grace_ms)
+        elif sandbox.is_past_deadline(now):
+            sandbox.verdict = _DEADLINE
+            if self._recorder is not None:
+                self._recorder.event(pod, "Normal", *_DEADLINE)
+            self._stop(sandbox, pod, now, sandbox.grace_ms)
+
+    def _stop(self, sandbox: PodSandbox, pod: Object, now: int, grace_ms: int) -> None:
         if sandbox.stop_deadline_ms is None and not sandbox.has_stopped():
-            self.loop.trace.emit("pod.stop", self.lane, node=self.node.name, key=sandbox.key, grace_ms=grace * 1000)
+            self.loop.trace.emit("pod.stop", self.lane, node=self.node.name, key=sandbox.key, grace_ms=grace_ms)
         deadline = sandbox.stop_deadline_ms
-        left = grace * 1000 if deadline is None or gone else min(grace * 1000, max(0, deadline - now))
+        left = grace_ms if deadline is None else min(grace_ms, max(0, deadline - now))
         self._report(sandbox, pod, sandbox.stop(now, left))
 
     def _report(self, sandbox: PodSandbox, pod: Object, happened: list[Happened]) -> None:
@@ -248,9 +306,14 @@ class Kubelet:
             elif one.kind == "started":
                 emit("container.start", self.lane, node=node, key=key, container=one.container)
             elif one.kind == "exit":
-                emit("container.exit", self.lane, node=node, key=key, container=one.container, code=one.value)
+                kind = "container.exit" if one.value == 0 else "container.fail"
+                emit(kind, self.lane, node=node, key=key, container=one.container, code=one.value)
             elif one.kind == "back-off":
                 emit("container.backoff", self.lane, node=node, key=key, container=one.container, ms=one.value)
+            elif one.kind == "pull-back-off":
+                emit("container.pull-backoff", self.lane, node=node, key=key, container=one.container, ms=one.value)
+            elif one.kind == "no-sandbox" and sandbox.failures == 1:
+                emit("sandbox.fail", self.lane, node=node, key=key, ms=one.value)
             if one.reason and self._recorder is not None:
                 path = _field_path(sandbox, one.container)
                 self._recorder.event(pod, one.type, one.reason, one.message, field_path=path)
@@ -258,12 +321,23 @@ class Kubelet:
     async def _write_status(self, worker: _PodWorker, sandbox: PodSandbox, now: int) -> bool:
         """Write the status if it says anything new; False when that has to be tried again."""
         pod = worker.pod
-        old, metadata = pod.get("status") or {}, pod["metadata"]
+        old = pod.get("status") or {}
         status = pod_status(sandbox, pod, now)
         if not _differs(status, old):
             return True
-        if _is_ready(status) and not _is_ready(old):
+        is_ready = _is_ready(status)
+        if is_ready and not _is_ready(old) and (sandbox.wrote_ready or not sandbox.is_told):
+            # the first time, or since a power cut or another image, or when somebody else said that it is not ready
             self.loop.trace.emit("pod.running", self.lane, node=self.node.name, key=sandbox.key)
+            sandbox.is_told = True
+        done = await self._patch_status(worker, status)
+        if done:
+            sandbox.wrote_ready = is_ready
+        return done
+
+    async def _patch_status(self, worker: _PodWorker, status: Mapping[str, Any]) -> bool:
+        """False when that has to be tried again."""
+        pod, metadata = worker.pod, worker.pod["metadata"]
         try:
             written = await self.client.patch(
                 PODS,

@@ -5,19 +5,21 @@ kubelet finds them. `PodSandbox.advance` moves every container as far as `now_ms
 happened; `next_due_ms` says when to look again. Nothing here waits or talks to the API server.
 
 Upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodActions, SyncPod, killPod)
-Simplified: images and sandboxes never fail except by annotation; probes succeed once their initial delay passed;
-preStop hooks take no time; sidecars are stopped after the other containers, all at once.
+Simplified: images fail only by annotation, sandboxes only for want of an address; probes succeed once their initial
+delay passed; preStop hooks take no time; sidecars are stopped after the other containers, all at once. After a power
+cut a Pod with restartPolicy Never still starts those of its containers that had not started; upstream none. Nothing
+but the image is compared to see that a container changed, and a changed init container is not run again.
 """
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.pod_requests import ResourceList, pod_requests
+from k8slab.kubelet.addresses import AddressPool
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, BehaviourOf, NodeConfig, Timings, annotated_behaviour
 from k8slab.kubelet.pod_status import is_restartable_init_container
@@ -68,6 +70,8 @@ class Container:
     ready_ms: int | None = None
     exit_code: int = 0
     stopping: bool = False
+    changed: bool = False  # its image: it is started again, whatever the restart policy says
+    image: str = ""  # what it last started from
     reason: str = ""
     message: str = ""
     last: dict[str, Any] | None = None  # the termination before this one: exit code, times
@@ -93,10 +97,19 @@ class Container:
     def completed(self) -> bool:
         return self.state is ContainerState.EXITED and self.exit_code == 0
 
+    def remember(self) -> None:
+        """Keep the termination before it starts again."""
+        self.last = {"exit_code": self.exit_code, "started_ms": self.started_ms, "finished_ms": self.finished_ms}
+
 
 @dataclass(slots=True)
 class PodSandbox:
-    """The containers of one Pod on this node, and the Pod's network."""
+    """The containers of one Pod on this node, and the Pod's network.
+
+    `sandbox_ready_ms`: since when there is a network, -1 without a sandbox; `retry_ms`: when to try again to make one.
+    `verdict`: the reason and message of a failure that the kubelet decided. `is_told`, `wrote_ready`: whether the
+    trace has heard that the Pod runs, and whether the kubelet's last word was that it is ready.
+    """
 
     uid: str
     key: str
@@ -104,11 +117,44 @@ class PodSandbox:
     runtime: ContainerRuntime
     created_ms: int
     containers: list[Container] = field(default_factory=list)
+    requests: ResourceList = field(default_factory=dict)
     ip: str = ""
-    sandbox_ready_ms: int = 0
+    holds_address: bool = False
+    sandbox_ready_ms: int = -1
+    retry_ms: int | None = None
+    failures: int = 0
     stop_deadline_ms: int | None = None
+    verdict: tuple[str, str] | None = None
+    is_told: bool = False
+    wrote_ready: bool = False
 
     # -- what is asked of it -----------------------------------------------------------------------
+
+    def update(self, pod: Object, now_ms: int) -> list[Happened]:
+        """Take up another version of the Pod: a running container whose image changed is stopped and started anew."""
+        if pod is self.pod:
+            return []
+        self.pod, spec = pod, pod["spec"]
+        specs = {c["name"]: c for c in [*(spec.get("initContainers") or []), *spec["containers"]]}
+        events: list[Happened] = []
+        for container in self.containers:
+            new = specs.get(container.name, container.spec)
+            has_changed = new.get("image") != container.spec.get("image")
+            container.spec, container.behaviour = new, self.runtime.behaviour_of(pod, new)
+            if has_changed and self.stop_deadline_ms is None:
+                self._replace(container, now_ms, events)
+        return events
+
+    def _replace(self, container: Container, now_ms: int, events: list[Happened]) -> None:
+        if container.is_up and not container.stopping and (container.is_sidecar or not container.is_init):
+            text = f"Container {container.name} definition changed, will be restarted"
+            if container.is_init:
+                text = f"Init container {container.name} definition changed"
+            events.append(self._terminate_softly(container, now_ms, now_ms + self.grace_ms, text))
+            container.changed, self.is_told = True, False
+        elif not container.is_up and container.state is not ContainerState.EXITED:
+            container.state, container.due_ms = ContainerState.CREATED, None
+            container.reason = container.message = ""
 
     def stop(self, now_ms: int, grace_ms: int) -> list[Happened]:
         """Send SIGTERM to what runs; SIGKILL follows after `grace_ms`. A later call may only shorten that."""
@@ -122,11 +168,8 @@ class PodSandbox:
                     container.due_ms = None  # not started: it never will be
                 continue
             if not container.stopping and not self._waits_for_others(container):
-                container.stopping = True
-                events.append(
-                    Happened("kill", container.name, "Normal", "Killing", f"Stopping container {container.name}")
-                )
-                container.due_ms, container.exit_code = self._exit_after_term(container, now_ms)
+                text = f"Stopping container {container.name}"
+                events.append(self._terminate_softly(container, now_ms, self.stop_deadline_ms, text))
             elif container.stopping and container.due_ms is not None and container.due_ms > self.stop_deadline_ms:
                 container.due_ms, container.exit_code = self.stop_deadline_ms, SIGKILLED
         return events
@@ -134,45 +177,108 @@ class PodSandbox:
     def _waits_for_others(self, container: Container) -> bool:
         return container.is_sidecar and any(c.is_up and not c.is_sidecar for c in self.containers)
 
-    def _exit_after_term(self, container: Container, now_ms: int) -> tuple[int, int]:
+    def _terminate_softly(self, container: Container, now_ms: int, deadline_ms: int, text: str) -> Happened:
+        """SIGTERM; SIGKILL at the deadline."""
         own = container.behaviour.stop_ms
         stop_at = now_ms + (self.runtime.timings.stop_ms if own is None else own)
-        deadline = self.stop_deadline_ms or now_ms
-        return (stop_at, 0) if stop_at <= deadline else (deadline, SIGKILLED)
+        is_soft = stop_at <= deadline_ms
+        container.stopping = True
+        container.due_ms, container.exit_code = (stop_at, 0) if is_soft else (deadline_ms, SIGKILLED)
+        return Happened("kill", container.name, "Normal", "Killing", text)
 
     def lose_power(self, now_ms: int) -> None:
-        """The node went down: everything that ran is gone, with a code nobody saw."""
+        """The node went down: everything that ran is gone, with a code nobody saw, and so is the sandbox."""
         for container in self.containers:
+            container.changed = False
             if container.state is ContainerState.RUNNING:
                 self._terminate(container, now_ms, LOST)
             elif container.state is not ContainerState.EXITED:
                 container.state, container.due_ms = ContainerState.CREATED, None
-        self.sandbox_ready_ms = -1
+        self.sandbox_ready_ms, self.retry_ms, self.is_told = -1, None, False
+        self.runtime.release(self)
+        if self.stop_deadline_ms is None and not self._has_ended():
+            for container in self.containers:  # in a new sandbox they run again
+                if container.is_init and not container.is_sidecar and container.state is ContainerState.EXITED:
+                    container.remember()
+                    container.state, container.due_ms = ContainerState.CREATED, None
 
     # -- what the clock does -----------------------------------------------------------------------
 
     def advance(self, now_ms: int) -> list[Happened]:
         """Move every container as far as `now_ms` allows. Returns what happened, in order."""
         events: list[Happened] = []
-        if self.sandbox_ready_ms < 0:
-            self.sandbox_ready_ms = now_ms + self.runtime.timings.sandbox_ms
-        progress = True
-        while progress:
-            progress = False
-            for container in self.containers:
-                if self._step(container, now_ms, events):
-                    progress = True
+        self._make_sandbox(now_ms, events)
+        while True:
+            moved = True
+            while moved:
+                moved = False
+                for container in self.containers:
+                    moved = self._step(container, now_ms, events) or moved
+            killed = self._stop_more(now_ms)
+            if not killed:
+                break
+            events += killed
+        if self.is_terminal():
+            self.runtime.release(self)
+        return events
+
+    def _make_sandbox(self, now_ms: int, events: list[Happened]) -> None:
+        if self.sandbox_ready_ms >= 0 or self.stop_deadline_ms is not None or self._has_ended():
+            return
+        if self.retry_ms is not None and self.retry_ms > now_ms:
+            return
+        timings = self.runtime.timings
+        if not self.runtime.give_address(self):
+            self.failures += 1
+            self.retry_ms = now_ms + timings.sandbox_retry_ms
+            text = (
+                f'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "'
+                f'{self.uid}": plugin type="bridge" failed (add): failed to allocate for range 0: no IP addresses '
+                f"available in range set: {self.runtime.addresses.range}"
+            )
+            happened = Happened("no-sandbox", "", "Warning", "FailedCreatePodSandBox", text, timings.sandbox_retry_ms)
+            events.append(happened)
+            return
+        self.retry_ms = None
+        self.sandbox_ready_ms = now_ms + timings.sandbox_ms
+
+    def _stop_more(self, now_ms: int) -> list[Happened]:
+        """What is to be stopped because something else has ended: sidecars."""
         if self.stop_deadline_ms is not None:
-            events += self.stop(now_ms, max(0, self.stop_deadline_ms - now_ms))
+            return self.stop(now_ms, max(0, self.stop_deadline_ms - now_ms))
+        events: list[Happened] = []
+        if self._has_ended():
+            for container in self.containers:
+                if container.is_sidecar and not container.is_up:
+                    container.due_ms = None
+                elif container.is_sidecar and not container.stopping:
+                    text = f"Stopping container {container.name}"
+                    events.append(self._terminate_softly(container, now_ms, now_ms + self.grace_ms, text))
         return events
 
     def next_due_ms(self, now_ms: int) -> int | None:
         """When `advance` has something to do again; None: not before something is asked of it."""
         due = [c.due_ms for c in self.containers if c.due_ms is not None and c.due_ms > now_ms]
         due += [c.ready_ms for c in self.containers if c.is_up and c.ready_ms is not None and c.ready_ms > now_ms]
-        if self.sandbox_ready_ms > now_ms:
-            due.append(self.sandbox_ready_ms)
+        due += [at for at in (self.sandbox_ready_ms, self._deadline_ms()) if at is not None and at > now_ms]
+        if self.retry_ms is not None and self.retry_ms > now_ms and self.stop_deadline_ms is None:
+            due.append(self.retry_ms)
         return min(due, default=None)
+
+    @property
+    def grace_ms(self) -> int:
+        """The Pod's own grace period."""
+        return int(self.pod["spec"].get("terminationGracePeriodSeconds", 30)) * 1000
+
+    def _deadline_ms(self) -> int | None:
+        seconds = self.pod["spec"].get("activeDeadlineSeconds")
+        is_over = self.stop_deadline_ms is not None or self._has_ended()
+        return None if seconds is None or is_over else self.created_ms + int(seconds) * 1000
+
+    def is_past_deadline(self, now_ms: int) -> bool:
+        """Active for longer than spec.activeDeadlineSeconds allows."""
+        deadline = self._deadline_ms()
+        return deadline is not None and deadline <= now_ms
 
     def has_stopped(self) -> bool:
         """Nothing runs, and (once asked to stop) nothing ever will."""
@@ -182,6 +288,10 @@ class PodSandbox:
         """No container will be started again: the restart policy says so, or the Pod is being stopped."""
         if self.stop_deadline_ms is not None:
             return self.has_stopped()
+        return self._has_ended() and self.has_stopped()
+
+    def _has_ended(self) -> bool:
+        """What the Pod is there for is over; sidecars may run still."""
         if any(self._has_failed_for_good(c) for c in self.containers):
             return True
         return all(
@@ -203,7 +313,9 @@ class PodSandbox:
                 self._exit(container, now_ms, events)
                 return True
             return False
-        if self.stop_deadline_ms is not None or self.sandbox_ready_ms > now_ms:
+        if self.stop_deadline_ms is not None or not 0 <= self.sandbox_ready_ms <= now_ms:
+            return False
+        if container.is_sidecar and self._has_ended():
             return False
         if state is ContainerState.CREATED:
             if self._may_start(container):
@@ -237,7 +349,7 @@ class PodSandbox:
         return True
 
     def _restarts(self, container: Container) -> bool:
-        if container.is_sidecar:
+        if container.is_sidecar or container.changed:
             return True
         policy = self.pod["spec"].get("restartPolicy", "Always")
         if container.is_init:
@@ -280,9 +392,8 @@ class PodSandbox:
         events.append(Happened("pull-failed", container.name, "Warning", "Failed", f"Error: {reason}"))
         delay = self.runtime.pull_backoff.next(f"{self.uid}/{image}", now_ms)
         if reason == "ErrImagePull":
-            events.append(
-                Happened("back-off", container.name, "Normal", "BackOff", f'Back-off pulling image "{image}"', delay)
-            )
+            text_of_event = f'Back-off pulling image "{image}"'
+            events.append(Happened("pull-back-off", container.name, "Normal", "BackOff", text_of_event, delay))
             events.append(Happened("pull-failed", container.name, "Warning", "Failed", "Error: ImagePullBackOff"))
             reason, text = "ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {text}'
         container.state, container.reason, container.message = ContainerState.PULL_FAILED, reason, text
@@ -300,6 +411,7 @@ class PodSandbox:
         behaviour = container.behaviour
         container.state = ContainerState.RUNNING
         container.starts += 1
+        container.image, container.changed = str(container.spec.get("image", "")), False
         container.restarts = container.starts - 1
         container.started_ms, container.finished_ms, container.stopping = now_ms, None, False
         container.reason = container.message = ""
@@ -319,13 +431,8 @@ class PodSandbox:
 
     def _back_off(self, container: Container, now_ms: int, events: list[Happened]) -> None:
         """Restart at once the first time, then after 10 s, 20 s, ... 300 s."""
-        key = f"{self.uid}/{container.name}"
-        container.last = {
-            "exit_code": container.exit_code,
-            "started_ms": container.started_ms,
-            "finished_ms": container.finished_ms,
-        }
-        delay = self.runtime.crash_backoff.current(key, now_ms)
+        container.remember()
+        delay = self.runtime.crash_backoff.current(self._backoff_key(container), now_ms)
         if delay == 0:
             self._restart(container, now_ms, events)
             return
@@ -339,8 +446,12 @@ class PodSandbox:
         container.due_ms = now_ms + delay
 
     def _restart(self, container: Container, now_ms: int, events: list[Happened]) -> None:
-        self.runtime.crash_backoff.next(f"{self.uid}/{container.name}", now_ms)
+        self.runtime.crash_backoff.next(self._backoff_key(container), now_ms)
         self._pull(container, now_ms, events)
+
+    def _backoff_key(self, container: Container) -> str:
+        """A container with another image is another container: its failures count from none."""
+        return f"{self.uid}/{container.name}/{container.spec.get('image', '')}"
 
 
 def _go_duration(ms: int) -> str:
@@ -366,54 +477,54 @@ class ContainerRuntime:
         self.pull_backoff = RestartBackoff(
             max(1, self.timings.pull_backoff_ms), max(1, self.timings.pull_backoff_max_ms)
         )
-        self._free = self._addresses()
-        self._released: list[str] = []
-
-    def _addresses(self) -> Iterator[str]:
-        network = ipaddress.ip_network(self.node.pod_cidr)
-        addresses = iter(network.hosts())
-        next(addresses, None)  # the bridge
-        return (str(address) for address in addresses)
+        self.addresses = AddressPool(self.node.pod_cidr)
 
     def run_pod(self, pod: Object, now_ms: int) -> PodSandbox:
-        """The sandbox of `pod`, made if there is none yet."""
+        """What there is of `pod` on this node, to be moved by `advance`; new if there is nothing yet."""
         uid = pod["metadata"]["uid"]
         found = self.sandboxes.get(uid)
         if found is None:
             metadata, spec = pod["metadata"], pod["spec"]
             found = PodSandbox(uid, f"{metadata['namespace']}/{metadata['name']}", pod, self, now_ms)
-            found.sandbox_ready_ms = now_ms + self.timings.sandbox_ms
+            found.requests = pod_requests(pod)
             for is_init, containers in ((True, spec.get("initContainers")), (False, spec.get("containers"))):
                 for container in containers or []:
                     found.containers.append(Container(container, is_init, self.behaviour_of(pod, container)))
-            found.ip = self.node.internal_ip if spec.get("hostNetwork") else self._take_address()
             self.sandboxes[uid] = found
-        found.pod = pod
         return found
 
     def remove_pod(self, uid: str) -> None:
         """Forget a Pod whose containers have ended, and give its address back."""
         sandbox = self.sandboxes.pop(uid, None)
-        if sandbox is not None and sandbox.ip and sandbox.ip != self.node.internal_ip:
-            self._released.append(sandbox.ip)
+        if sandbox is not None:
+            self.release(sandbox)
 
     def lose_power(self, now_ms: int) -> None:
         for sandbox in self.sandboxes.values():
             sandbox.lose_power(now_ms)
 
-    def _take_address(self) -> str:
-        address = next(self._free, None)
-        if address is None:
-            if not self._released:
-                raise RuntimeError(f"node {self.node.name}: no address left in {self.node.pod_cidr}")
-            address = self._released.pop(0)
-        return address
+    def give_address(self, sandbox: PodSandbox) -> bool:
+        """Give `sandbox` an address; False: there is none left."""
+        if sandbox.pod["spec"].get("hostNetwork"):
+            sandbox.ip = self.node.internal_ip
+            return True
+        address = self.addresses.take()
+        if address is not None:
+            sandbox.ip, sandbox.holds_address = address, True
+        return address is not None
+
+    def release(self, sandbox: PodSandbox) -> None:
+        """The network of a Pod is torn down: its address may go to another. (Its status goes on naming it.)"""
+        if sandbox.holds_address:
+            sandbox.holds_address = False
+            self.addresses.give_back(sandbox.ip)
 
     def check_invariants(self) -> None:
         """AssertionError when two Pods share an address, or a container is in an impossible state."""
-        ips = [s.ip for s in self.sandboxes.values() if s.ip != self.node.internal_ip]
+        ips = [s.ip for s in self.sandboxes.values() if s.holds_address]
         assert len(ips) == len(set(ips)), f"two Pods of {self.node.name} share an address: {ips}"
         for sandbox in self.sandboxes.values():
+            assert not (sandbox.holds_address and sandbox.is_terminal()), f"{sandbox.key} has ended with an address"
             for container in sandbox.containers:
                 if container.is_up:
                     assert container.started_ms is not None, f"{sandbox.key}/{container.name} runs but never started"

@@ -20,9 +20,38 @@ from k8slab.kubelet.pod_status import (
 )
 from k8slab.kubelet.runtime import Container, ContainerState, PodSandbox
 
-__all__ = ["pod_status"]
+__all__ = ["has_ended", "pod_status", "rejected_status"]
 
 _CONDITION_ORDER = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def has_ended(pod: Object) -> bool:
+    """The API says that the Pod is over, whoever wrote that: it never runs again."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def rejected_status(pod: Object, reason: str, message: str, now_ms: int) -> dict[str, Any]:
+    """The status of a Pod that this node does not take."""
+    old = pod.get("status") or {}
+    return {
+        "observedGeneration": pod["metadata"].get("generation", 1),
+        "phase": "Failed",
+        "reason": reason,
+        "message": f"Pod was rejected: {message}",
+        "startTime": old.get("startTime") or rfc3339(now_ms),
+        "qosClass": old.get("qosClass") or qos_class(pod),
+    }
+
+
+def _phase(sandbox: PodSandbox, pod: Object, computed: str) -> str:
+    """The phase to report: Succeeded and Failed are for good, and are not said while something runs."""
+    old = str((pod.get("status") or {}).get("phase") or "Pending")
+    phase = "Failed" if sandbox.verdict is not None else computed
+    if has_ended(pod) or (phase in ("Succeeded", "Failed") and not sandbox.has_stopped()):
+        return old
+    if sandbox.stop_deadline_ms is not None and old == "Running" and phase == "Pending":
+        return old  # the status manager never lets a phase go back
+    return phase
 
 
 def pod_status(sandbox: PodSandbox, pod: Object, now_ms: int) -> dict[str, Any]:
@@ -31,9 +60,7 @@ def pod_status(sandbox: PodSandbox, pod: Object, now_ms: int) -> dict[str, Any]:
     is_terminal = sandbox.is_terminal()
     inits = [_container_status(c, sandbox, now_ms) for c in sandbox.containers if c.is_init]
     mains = [_container_status(c, sandbox, now_ms) for c in sandbox.containers if not c.is_init]
-    phase = pod_phase(spec, inits, mains, is_terminal=is_terminal)
-    if sandbox.stop_deadline_ms is not None and old.get("phase") == "Running" and phase == "Pending":
-        phase = "Running"  # the status manager never lets a phase go back
+    phase = _phase(sandbox, pod, pod_phase(spec, inits, mains, is_terminal=is_terminal))
     status: dict[str, Any] = {
         "observedGeneration": pod["metadata"].get("generation", 1),
         "phase": phase,
@@ -43,6 +70,8 @@ def pod_status(sandbox: PodSandbox, pod: Object, now_ms: int) -> dict[str, Any]:
         "startTime": old.get("startTime") or rfc3339(now_ms),
         "qosClass": old.get("qosClass") or qos_class(pod),
     }
+    if sandbox.verdict is not None and phase == "Failed" and not has_ended(pod):
+        status["reason"], status["message"] = sandbox.verdict
     if inits:
         status["initContainerStatuses"] = inits
     status["containerStatuses"] = mains
@@ -95,18 +124,21 @@ def _conditions(
 
 
 def _container_status(container: Container, sandbox: PodSandbox, now_ms: int) -> dict[str, Any]:
+    image = container.spec.get("image", "")
+    if container.state in (ContainerState.RUNNING, ContainerState.EXITED):
+        image = container.image
     status: dict[str, Any] = {
         "name": container.name,
         "state": _state(container, sandbox),
         "lastState": _last_state(container, sandbox),
         "ready": container.is_ready(now_ms),
         "restartCount": container.restarts,
-        "image": container.spec.get("image", ""),
+        "image": image,
         "imageID": "",
         "started": container.is_up,
     }
     if container.starts:
-        status["imageID"] = f"sim://{container.spec.get('image', '')}"
+        status["imageID"] = f"sim://{container.image}"
         status["containerID"] = _container_id(container, sandbox, container.starts)
     return status
 
