@@ -16,7 +16,16 @@ from k8slab.api.scheme import GVK, Scheme, gvk_of
 from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
 from k8slab.apiserver.handlers.negotiation import JSON, YAML
 
-__all__ = ["Body", "decode_body", "encode_body", "error_body", "parse_body", "strict_problems"]
+__all__ = [
+    "Body",
+    "decode_body",
+    "encode_body",
+    "error_body",
+    "not_registered",
+    "parse_body",
+    "strict_problems",
+    "unknown_conversion",
+]
 
 _REGISTERED_IN = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -116,14 +125,20 @@ def _check_kind(given: GVK, expected: GVK, scheme: Scheme) -> None:
             f"the API version in the data ({given.api_version}) does not match the expected API version "
             f"({expected.api_version})"
         )
-    if given in scheme:
-        internal = expected.group.partition(".")[0] or "core"
-        raise BadRequestError(
-            f"{as_other}converting ({given.version}.{given.kind}) to ({internal}.{expected.kind}): unknown conversion"
-        )
     raise BadRequestError(
-        f'{as_other}no kind "{given.kind}" is registered for version "{given.api_version}" in scheme "{_REGISTERED_IN}"'
+        as_other + (unknown_conversion(given, expected) if given in scheme else not_registered(given))
     )
+
+
+def unknown_conversion(given: GVK, expected: GVK) -> str:
+    """Why an object of one kind is none of another."""
+    internal = expected.group.partition(".")[0] or "core"
+    return f"converting ({given.version}.{given.kind}) to ({internal}.{expected.kind}): unknown conversion"
+
+
+def not_registered(given: GVK) -> str:
+    """Why an object of a kind that Kubernetes does not have cannot be read."""
+    return f'no kind "{given.kind}" is registered for version "{given.api_version}" in scheme "{_REGISTERED_IN}"'
 
 
 def _unrecognized(expected: GVK, data: bytes, why: str) -> BadRequestError:

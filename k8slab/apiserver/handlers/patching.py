@@ -12,13 +12,14 @@ from typing import Any
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
 from k8slab.api.labels import go_quote
-from k8slab.api.objects import Frozen, FrozenList, Object
+from k8slab.api.objects import Frozen, FrozenList, Object, thaw
 from k8slab.api.patch.go_values import PatchError, go_text
 from k8slab.api.patch.json_patch import json_patch
 from k8slab.api.patch.merge import merge_patch
 from k8slab.api.patch.strategic import strategic_merge_patch
-from k8slab.api.scheme import GVK
+from k8slab.api.scheme import GVK, SCHEME, gvk_of
 from k8slab.api.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from k8slab.apiserver.handlers.codecs import not_registered, unknown_conversion
 from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
 
 __all__ = ["apply_patch", "parse_patch"]
@@ -87,9 +88,8 @@ def _typed(
     existing: Object, patched: dict[str, Any], patch_type: str, patch: Any, gvk: GVK
 ) -> tuple[Object, list[str]]:
     """Check types of what changed, and drop what the kind does not have."""
-    if patched.get("kind") != existing.get("kind"):
-        why = f'no kind "{patched.get("kind")}" is registered for version "{gvk.api_version}"'
-        raise _invalid_patch(_json(patched), why)
+    if patch_type != STRATEGIC_MERGE_PATCH:  # which works on a typed object: its kind is that of the type
+        patched = _of_kind(patched, gvk)
     shared = {k: v for k, v in patched.items() if isinstance(v, (Frozen, FrozenList)) and v is existing.get(k)}
     try:
         decoded = decode({k: v for k, v in patched.items() if k not in shared}, gvk)
@@ -98,6 +98,31 @@ def _typed(
         raise _invalid_patch(shown, str(error)) from None
     merged = {**decoded.object, **shared, "apiVersion": gvk.api_version, "kind": gvk.kind}
     return {k: merged[k] for k in dict.fromkeys((*existing, *merged)) if k in merged}, sorted(decoded.unknown)
+
+
+def _of_kind(patched: dict[str, Any], gvk: GVK) -> dict[str, Any]:
+    """The object in the version that is served, when the patch gave it another. InvalidError for another kind."""
+    for field in ("apiVersion", "kind"):
+        given = patched.get(field)
+        if given is not None and not isinstance(given, str):
+            why = f"json: cannot unmarshal {json_kind(given)} into Go struct field .{field} of type string"
+            raise _invalid_patch(_json(patched), f"couldn't get version/kind; json parse error: {why}")
+    try:
+        given = gvk_of({"apiVersion": gvk.api_version, "kind": gvk.kind} | {k: v for k, v in patched.items() if v})
+    except ValueError as error:
+        raise _invalid_patch(_json(patched), str(error)) from None
+    if given == gvk:
+        return patched
+    if given not in SCHEME:
+        raise _invalid_patch(_json(patched), not_registered(given))
+    if (given.group, given.kind) != (gvk.group, gvk.kind):
+        raise _invalid_patch(_json(patched), unknown_conversion(given, gvk))
+    from k8slab.api.conversion import convert
+
+    try:
+        return thaw(convert(decode(patched, given).object, gvk))  # type: ignore[no-any-return]
+    except DecodeError as error:
+        raise _invalid_patch(_json(patched), str(error)) from None
 
 
 def _json(value: Any) -> str:

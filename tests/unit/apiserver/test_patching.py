@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from k8slab.api.defaults import apply_defaults
 from k8slab.api.errors import StatusError
 from k8slab.api.objects import freeze
 from k8slab.api.scheme import GVK
@@ -67,6 +68,55 @@ def test_patches_that_cannot_be_applied(patch_type: str, patch: Any, code: int) 
     with pytest.raises(StatusError) as caught:
         apply_patch(OLD, patch, patch_type, POD)
     assert caught.value.code == code
+
+
+NOWHERE = ' is registered for version "{}" in scheme "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        pytest.param({"kind": "Fish"}, 'no kind "Fish"' + NOWHERE.format("v1"), id="a kind that there is not"),
+        pytest.param({"apiVersion": "v2"}, 'no kind "Pod"' + NOWHERE.format("v2"), id="a version that there is not"),
+        pytest.param({"apiVersion": "apps/v1"}, 'no kind "Pod"' + NOWHERE.format("apps/v1"), id="another group"),
+        pytest.param({"kind": "Secret"}, "converting (v1.Secret) to (core.Pod): unknown conversion", id="another kind"),
+        pytest.param(
+            {"apiVersion": 5},
+            "couldn't get version/kind; json parse error: "
+            "json: cannot unmarshal number into Go struct field .apiVersion of type string",
+            id="a number",
+        ),
+        pytest.param({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c", id="too many slashes"),
+    ],
+)
+@pytest.mark.parametrize("patch_type", [MERGE_PATCH, JSON_PATCH])
+def test_a_patch_cannot_make_it_something_else(patch_type: str, patch: Any, why: str) -> None:
+    ops = [{"op": "replace", "path": f"/{name}", "value": value} for name, value in patch.items()]
+    with pytest.raises(StatusError) as caught:
+        apply_patch(OLD, ops if patch_type == JSON_PATCH else patch, patch_type, POD)
+    assert caught.value.code == 422 and caught.value.message.startswith(' "" is invalid: patch: Invalid value: ')
+    assert caught.value.message.endswith(f": {why}")
+
+
+@pytest.mark.parametrize("patch", [{"apiVersion": "v2"}, {"kind": "Secret"}])
+def test_a_strategic_patch_of_the_kind_changes_nothing(patch: Any) -> None:
+    new, _ = apply_patch(OLD, patch, STRATEGIC_MERGE_PATCH, POD)
+    assert new == OLD
+
+
+def test_a_patch_may_be_written_in_another_served_version() -> None:
+    old = apply_defaults(
+        {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "h"},
+            "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}, "maxReplicas": 3},
+        }
+    )
+    patch = {"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 50, "metrics": None}}
+    new, _ = apply_patch(freeze(old), patch, MERGE_PATCH, GVK("autoscaling", "v2", "HorizontalPodAutoscaler"))
+    assert new["apiVersion"] == "autoscaling/v2"
+    assert new["spec"]["metrics"][0]["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
 
 
 def test_a_strict_patch_refuses_unknown_fields() -> None:
