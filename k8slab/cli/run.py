@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from k8slab.api.manifests import Manifest
-    from k8slab.cluster import ApplyResult, Cluster
+    from k8slab.cluster import Applied, ApplyResult, Cluster
 
 __all__ = ["add_parser", "run"]
 
@@ -52,7 +52,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--for", dest="for_ms", type=duration_ms, default=300_000, metavar="DURATION",
                         help="longest virtual time to wait (default 300s)")  # fmt: skip
     parser.add_argument("--latency", choices=("lan", "none", "slow-watch"), default="lan", help="network (default lan)")
-    parser.add_argument("--release", default="1.36", help="Kubernetes release for feature gates (default 1.36)")
+    parser.add_argument("--release", default="1.36", help="release for feature gates, 1.32 to 1.36 (default 1.36)")
+    parser.add_argument("--validate", choices=("strict", "warn"), default="strict",
+                        help="refuse fields that no kind has, or only warn (default strict, as kubectl)")  # fmt: skip
     parser.add_argument("-n", "--namespace", default="default", help="namespace of objects that name none")
     parser.add_argument("--keep-going", action="store_true", help="apply what is right although something is wrong")
     parser.add_argument("--all-steps", action="store_true", help="print every step, not only the main story")
@@ -65,7 +67,13 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from k8slab.cluster import ApplyError, Cluster
 
+    if args.trace is not None and not args.trace.absolute().parent.is_dir():
+        print(f"k8slab run: --trace {args.trace}: expected a file in a folder that exists", file=sys.stderr)
+        return 2
     manifests, problems = _read(args.files)
+    if args.validate == "strict":
+        problems += [text for manifest in manifests for text in _unknown_fields(manifest)]
+        manifests = [manifest for manifest in manifests if not manifest.warnings]
     if problems and not args.keep_going:
         return _refuse(problems, args.output)
     if not manifests:
@@ -80,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
         result = cluster.apply_loaded(manifests, namespace=args.namespace, keep_going=args.keep_going)
         ready = cluster.run(until=cluster.all_ready, for_ms=args.for_ms)
         problems += result.errors
-        _print(Outcome(cluster, result, problems, cluster.not_ready(), ready, started_ms), args)
+        ignored = _ignored(manifests, args.namespace)
+        _print(Outcome(cluster, result, problems, cluster.not_ready(), ready, started_ms, ignored), args)
         if args.trace is not None:
             args.trace.write_text(cluster.trace.to_jsonl(), encoding="utf-8")
     except ApplyError as error:
@@ -96,7 +105,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 class Outcome(NamedTuple):
-    """How a run ended. `reasons`: what is not ready, and why; `started_ms`: when the manifests were applied."""
+    """How a run ended. `reasons`: what is not ready, and why; `started_ms`: when the manifests were applied;
+    `ignored`: fields that were stored and not simulated, by kind, namespace and name."""
 
     cluster: Cluster
     result: ApplyResult
@@ -104,6 +114,10 @@ class Outcome(NamedTuple):
     reasons: dict[str, str]
     ready: bool
     started_ms: int
+    ignored: dict[tuple[str, str, str], list[str]]
+
+    def ignored_of(self, one: Applied) -> list[str]:
+        return self.ignored.get((one.info.gvk.kind, one.namespace, one.name), [])
 
 
 def _seed(text: str) -> int | str:
@@ -134,12 +148,31 @@ def _read(files: Sequence[str]) -> tuple[list[Manifest], list[str]]:
     return manifests, problems
 
 
+def _unknown_fields(manifest: Manifest) -> list[str]:
+    metadata = manifest.object.get("metadata") or {}
+    what = f"{manifest.object.get('kind')} {metadata.get('name')}"
+    return [f"{manifest.source}, document {manifest.document}: {what}: {text}" for text in manifest.warnings]
+
+
+def _ignored(manifests: Sequence[Manifest], namespace: str) -> dict[tuple[str, str, str], list[str]]:
+    from k8slab.cluster import not_simulated
+
+    found = {}
+    for manifest in manifests:
+        metadata = manifest.object.get("metadata") or {}
+        key = (manifest.object["kind"], metadata.get("namespace") or namespace, metadata.get("name", ""))
+        found[key] = not_simulated(manifest.object)
+    return found
+
+
 def _refuse(problems: Sequence[str], output: str, applied: Sequence[str] = ()) -> int:
     if output == "json":
         answer = {"ready": False, "errors": list(problems), "applied": list(applied)}
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
+    if any('namespaces "' in problem and "not found" in problem for problem in problems):
+        print("hint: a Namespace manifest among the files would be applied first", file=sys.stderr)
     if output == "text":
         done = f"applied before that: {', '.join(applied)}" if applied else "nothing was applied"
         print(done, file=sys.stderr)
@@ -157,6 +190,9 @@ def _print(outcome: Outcome, args: argparse.Namespace) -> None:
         reason = outcome.reasons.get(one.key)
         state = one.note or (f"not ready: {reason}" if reason else "ready")
         print(f"{one.reference}: {one.what}; {state}")
+        ignored = outcome.ignored_of(one)
+        if ignored and not one.note:
+            print(f"    not simulated: {', '.join(ignored)}")
     for warning in outcome.result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     for problem in outcome.problems:
@@ -167,7 +203,12 @@ def _print(outcome: Outcome, args: argparse.Namespace) -> None:
 def _verdict(outcome: Outcome) -> str:
     span = f"{outcome.cluster.now_ms - outcome.started_ms} ms of virtual time"
     if outcome.ready:
-        return f"everything is ready after {span}"
+        acted_on = [one for one in outcome.result.applied if not one.note]
+        stored = len(outcome.result) - len(acted_on)
+        if not acted_on:
+            return f"nothing to wait for: {stored} stored, none of them acted on"
+        ready = f"{len(acted_on)} ready, {stored} only stored," if stored else "everything is ready"
+        return f"{ready} after {span}{'; see the errors above' if outcome.problems else ''}"
     return f"{len(outcome.reasons)} of {len(outcome.result)} not ready after {span}"
 
 
@@ -194,6 +235,7 @@ def _report(outcome: Outcome, args: argparse.Namespace) -> dict[str, Any]:
                 "what": one.what,
                 "note": one.note,
                 "not_ready": outcome.reasons.get(one.key, ""),
+                "not_simulated": outcome.ignored_of(one),
             }
             for one in outcome.result.applied
         ],
