@@ -11,8 +11,7 @@ A Pod whose phase is Succeeded or Failed in the API is over, whoever wrote that:
 that does not fit (see `admission`) is never taken up.
 
 Simplified: no eviction for want of memory or disk, no volumes, no static Pods, no PLEG relist (the runtime reports
-at once). Pods are admitted in the order in which the kubelet hears of them, and those whose containers it finds are
-not judged again.
+at once). Pods whose containers a kubelet finds when it starts are not judged again.
 """
 
 from __future__ import annotations
@@ -86,6 +85,7 @@ class Kubelet:
             on_update=lambda old, pod: self._update(pod),
             on_delete=self._deleted,
         )
+        self._waiting: dict[str, Object] | None = None
         self._node_changed = Waiters(loop)
         self._node_uid = ""
 
@@ -93,6 +93,9 @@ class Kubelet:
         """Register, send heartbeats, and take up the Pods bound to this node."""
         self.component.spawn("node", self._node_loop())
         self.component.spawn("lease", self._lease_loop())
+        if self.runtime.sandboxes:
+            self._waiting = {}
+            self.component.spawn("cleanup", self._take_over())
         self._informers.start()
 
     def set_ready(self, ready: bool) -> None:
@@ -194,12 +197,28 @@ class Kubelet:
 
     # -- Pods --------------------------------------------------------------------------------------
 
+    async def _take_over(self) -> None:
+        """After a restart: stop what is left of Pods that are gone; only then judge Pods that are new, oldest first."""
+        await self._pods.wait_synced()
+        present = {pod["metadata"]["uid"] for pod in self._pods.indexer.list()}
+        for uid, sandbox in list(self.runtime.sandboxes.items()):
+            if uid not in present and uid not in self._workers:
+                worker = self._workers[uid] = _PodWorker(self.loop, sandbox.pod)
+                worker.gone = True
+                self.component.spawn(f"pod/{uid}", self._work(worker, sandbox))
+        waiting, self._waiting = self._waiting or {}, None
+        for pod in sorted(waiting.values(), key=lambda pod: str(pod["metadata"].get("creationTimestamp", ""))):
+            self._update(pod)
+
     def _update(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         worker = self._workers.get(uid)
         if worker is not None:
             worker.pod = pod
             worker.news.wake()
+            return
+        if self._waiting is not None and uid not in self.runtime.sandboxes:
+            self._waiting[uid] = pod
             return
         is_known, is_deleted = uid in self.runtime.sandboxes, "deletionTimestamp" in pod["metadata"]
         if has_ended(pod) and not is_known and not is_deleted:
@@ -248,6 +267,8 @@ class Kubelet:
         self._workers.pop(worker.pod["metadata"]["uid"], None)
 
     def _deleted(self, pod: Object) -> None:
+        if self._waiting is not None:
+            self._waiting.pop(pod["metadata"]["uid"], None)
         worker = self._workers.get(pod["metadata"]["uid"])
         if worker is not None:
             worker.gone = True

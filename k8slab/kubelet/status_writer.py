@@ -44,10 +44,10 @@ def rejected_status(pod: Object, reason: str, message: str, now_ms: int) -> dict
 
 
 def _phase(sandbox: PodSandbox, pod: Object, computed: str) -> str:
-    """The phase to report: Succeeded and Failed are for good, and are not said while something runs."""
+    """The phase to report: Succeeded and Failed are for good, and are not said while something runs or will."""
     old = str((pod.get("status") or {}).get("phase") or "Pending")
     phase = "Failed" if sandbox.verdict is not None else computed
-    if has_ended(pod) or (phase in ("Succeeded", "Failed") and not sandbox.has_stopped()):
+    if has_ended(pod) or (phase in ("Succeeded", "Failed") and not sandbox.is_terminal()):
         return old
     if sandbox.stop_deadline_ms is not None and old == "Running" and phase == "Pending":
         return old  # the status manager never lets a phase go back
