@@ -121,7 +121,10 @@ STORIES: dict[str, tuple[Callable[[Cluster], None], bool, list[str]]] = {
     "a container crashes again and again": (
         crash,
         False,
-        ["write", "deployment.create", "replicaset.create", "schedule.decide"],
+        [
+            *("write", "deployment.create", "replicaset.create", "schedule.decide", "pod.running"),
+            *("container.fail", "container.backoff"),
+        ],
     ),
 }
 
