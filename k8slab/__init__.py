@@ -4,11 +4,11 @@ A simulated cluster whose every mechanism is a small class you can use alone, on
 
 >>> from k8slab import Cluster
 >>> cluster = Cluster(nodes=3, seed=7)
->>> print(cluster.get("nodes"))  # doctest: +ELLIPSIS
-NAME    STATUS  ROLES   AGE  VERSION
-node-1  Ready   <none>  ...  v1.36.2
-node-2  Ready   <none>  ...  v1.36.2
-node-3  Ready   <none>  ...  v1.36.2
+>>> print(cluster.get("nodes"))
+NAME     STATUS   ROLES    AGE   VERSION
+node-1   Ready    <none>   0s    v1.36.2
+node-2   Ready    <none>   0s    v1.36.2
+node-3   Ready    <none>   0s    v1.36.2
 >>> cluster.close()
 
 Names here are loaded when they are first used, so that `import k8slab` stays quick.
@@ -79,4 +79,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

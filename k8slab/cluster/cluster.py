@@ -144,6 +144,12 @@ class Cluster:
         self.started_action = self.loop.actions
         self.started_seq = len(self.trace)
 
+    def __repr__(self) -> str:
+        waiting = len(self.not_ready())
+        state = f"{waiting} not ready" if waiting else "all ready"
+        what = f"{len(self.nodes)} nodes, seed {self._recording.seed}, t={self.now_ms} ms, {len(self._applied)} applied"
+        return f"<Cluster {what}, {state}{', closed' if self._is_closed else ''}>"
+
     # -- starting ----------------------------------------------------------------------------------
 
     def _start_kubelet(self, component: Component, runtime: ContainerRuntime) -> Kubelet:
@@ -328,6 +334,8 @@ class Cluster:
             until, for_ms = self.all_ready, 300_000
         if for_ms is not None:
             milliseconds("for_ms", for_ms)
+        if until is not None and not callable(until):
+            raise TypeError(f"until: {until!r}: expected a function without arguments")
         self._check_open()
         return self.loop.run(until=until, for_ms=for_ms)
 
@@ -425,7 +433,8 @@ class Cluster:
         return scheduler.explain(pod)
 
     def why(self, reference: str, *, namespace: str = "default") -> Why:
-        """The chain of causes behind the last thing that happened to an object, first cause first."""
+        """The chain of causes behind the last main step about an object (what somebody decided about it, not each
+        status that was written since), first cause first."""
         target = self._reference(reference, namespace)
         return why(self.trace, target.info.gvr.group_resource, target.key)
 

@@ -34,10 +34,14 @@ def load(source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
     if isinstance(source, Mapping):
         return _from_objects([source])
     if isinstance(source, str) and not _is_path(source):
-        return load_manifests(source)
+        if "\n" not in source and source.endswith(_ENDINGS):
+            raise FileNotFoundError(2, "No such file or directory", source)
+        return load_manifests(source, source="text")
     if isinstance(source, str | Path):
         files = manifest_files(Path(source))
         return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
+    if not isinstance(source, Iterable):
+        raise TypeError(f"source: {source!r}: expected YAML or JSON text, a path, an object, or several objects")
     return _from_objects(source)
 
 

@@ -178,6 +178,9 @@ class Trace:
         """All (resource, key) pairs ever recorded, in order of first appearance."""
         return iter(self._objects)
 
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} events, t={self.clock.now_ms} ms>"
+
     def __len__(self) -> int:
         return len(self._rows) if self._keep is None else min(self._keep, len(self._rows))
 
