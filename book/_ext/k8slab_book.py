@@ -2,18 +2,24 @@
 
 Every widget model carries its own copy of its JavaScript and styles; a page with five steppers would hold five
 times 30 KB. Equal strings move to the key `shared` of the page's widget state, and the models refer to them by
-`k8slab-shared:NUMBER`; book/_static/k8slab-static.js puts them back.
+`k8slab-shared:NUMBER`; book/_static/k8slab-static.js puts them back. Without JavaScript a sentence stands there.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
 from sphinx.application import Sphinx
 
 STATE = "application/vnd.jupyter.widget-state+json"
+VIEW = re.compile(r'(<script type="application/vnd\.jupyter\.widget-view\+json">.*?</script>)', re.DOTALL)
+NO_SCRIPT = (
+    '<noscript><p class="k8slab-noscript">Here stands an interactive figure, which needs JavaScript; '
+    "the text and the printed results around it do not.</p></noscript>"
+)
 MARK = "k8slab-shared:"
 SHORTEST = 200  # shorter strings are not worth a reference
 
@@ -35,8 +41,15 @@ def share(widgets: dict[str, Any]) -> dict[str, Any]:
     return {**widgets, "state": state, "shared": {number: text for text, number in numbers.items()}}
 
 
+def say_where(html: str) -> str:
+    """A page's HTML with a sentence beside each widget for readers without JavaScript."""
+    return VIEW.sub(rf"\1{NO_SCRIPT}", html)
+
+
 def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
-    """Rewrite the widget state that myst-nb adds to a page's scripts."""
+    """Rewrite the widget state that myst-nb adds to a page's scripts; say where a figure is that needs them."""
+    if "body" in context:
+        context["body"] = say_where(context["body"])
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE and "body" in attributes:
