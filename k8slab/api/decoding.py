@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from k8slab.api.objects import thaw
+from k8slab.api.plain import UnfitError, path_text, plain_copy
 from k8slab.api.quantity import Quantity
 from k8slab.api.schema import FieldType, fields_of, type_of
 from k8slab.api.scheme import GVK, gvk_of
@@ -46,7 +46,7 @@ class DecodeError(ValueError):
 
     @property
     def path(self) -> str:
-        return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps).lstrip(".")
+        return path_text(self.steps)
 
 
 class Decoded(NamedTuple):
@@ -109,10 +109,14 @@ def decode(obj: Mapping[str, Any], gvk: GVK | None = None) -> Decoded:
 
 
 def _without_schema(obj: Mapping[str, Any]) -> Decoded:
+    try:
+        free: dict[str, Any] = plain_copy(obj)
+    except UnfitError as e:
+        raise DecodeError(e.reason, tuple(e.steps), e.value, e.expected) from None
     if "metadata" not in obj:
-        return Decoded(thaw(obj), ())
+        return Decoded(free, ())
     like = decode({"metadata": obj["metadata"]}, _ANY_KIND)
-    return Decoded({**thaw(obj), "metadata": like.object["metadata"]}, like.unknown)
+    return Decoded({**free, "metadata": like.object["metadata"]}, like.unknown)
 
 
 def _error(e: _Mismatch) -> DecodeError:
@@ -228,7 +232,7 @@ def _integer(value: Any, field: FieldType) -> int:
 def _float(value: Any, field: FieldType) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _Mismatch(value, field)
-    return value
+    return _anything(value, field)  # type: ignore[no-any-return]
 
 
 def _quantity(value: Any, field: FieldType) -> str:
@@ -298,7 +302,16 @@ def _bytes(value: Any, field: FieldType) -> str:
 
 
 def _anything(value: Any, field: FieldType) -> Any:
-    return thaw(value)
+    try:
+        return plain_copy(value)
+    except UnfitError as e:
+        raise _unfit(e) from None
+
+
+def _unfit(error: UnfitError) -> _Mismatch:
+    mismatch = _Mismatch(error.value, None, error.expected, error.reason)
+    mismatch.steps.extend(reversed(error.steps))
+    return mismatch
 
 
 def _duration(value: Any, field: FieldType) -> str:

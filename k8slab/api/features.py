@@ -180,13 +180,6 @@ class FeatureGates:
         """This release is `release` or a later one: for changes that came without a gate."""
         return self._minor >= _minor(release)
 
-    def changed_since(self, release: str) -> dict[str, tuple[bool, bool]]:
-        """Gates whose defaults differ: name to (then, now)."""
-        then = FeatureGates(release)
-        now = FeatureGates(self.release)
-        pairs = {name: (then.enabled(name), now.enabled(name)) for name in GATES}
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
     def __repr__(self) -> str:
         extra = f", overrides={self.overrides!r}" if self.overrides else ""
         return f"FeatureGates({self.release!r}{extra})"

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.decoding import DecodeError, decode
-from k8slab.api.scheme import SCHEME, Scheme, UnknownKindError, gvk_of
+from k8slab.api.plain import path_text
+from k8slab.api.scheme import SCHEME, Scheme, UnknownKindError, foreign_kind_problem, gvk_of
 from k8slab.api.yaml_json import Document, YAMLError, parse_documents
 
 __all__ = ["Manifest", "ManifestError", "load_manifests"]
@@ -134,7 +135,7 @@ def _manifest(
         line, column = document.locate((*steps, *path))
         return ManifestError(
             reason, source=source, document=number, line=line, column=column,
-            field=_field(path), value=bad, expected=expected,
+            field=path_text(path), value=bad, expected=expected,
         )  # fmt: skip
 
     if not isinstance(value, dict):
@@ -153,10 +154,6 @@ def _manifest(
     return Manifest(value, source, number, line, warnings, is_builtin, lambda path: document.locate((*steps, *path)))
 
 
-def _field(path: Sequence[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-
-
 def _check_kind(value: dict[str, Any], scheme: Scheme, fail: Callable[..., ManifestError]) -> bool:
     """Whether Kubernetes itself serves the kind; raises when it should and does not."""
     try:
@@ -166,6 +163,8 @@ def _check_kind(value: dict[str, Any], scheme: Scheme, fail: Callable[..., Manif
     if gvk in scheme:
         return scheme.is_builtin_group(gvk.group)
     if not scheme.is_builtin_group(gvk.group):
+        if problem := foreign_kind_problem(gvk):
+            raise fail(problem[1], (problem[0],))
         return False
     try:
         scheme.resource_of(gvk)

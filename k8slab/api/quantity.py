@@ -217,10 +217,6 @@ class Quantity:
             return _big_scaled_value(self.amount, -shift)
         return _away_from_zero(self.amount, -shift) if shift < 0 else _scaled_up(self.amount, shift)[0]
 
-    def approximate_float(self) -> float:
-        """AsApproximateFloat64."""
-        return float(self.amount) * 10.0**self.scale if self.scale else float(self.amount)
-
     @property
     def sign(self) -> int:
         return (self.amount > 0) - (self.amount < 0)

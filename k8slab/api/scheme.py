@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from k8slab.api.builtin_resources import RESOURCES, STORED_ELSEWHERE, UNSERVED_GROUPS, VERBS
+from k8slab.api.names import is_dns1035_label, is_dns1123_subdomain
 
 __all__ = [
     "CONFIGMAPS",
@@ -59,6 +60,7 @@ __all__ = [
     "Subresource",
     "UnknownKindError",
     "UnknownResourceError",
+    "foreign_kind_problem",
     "guess_resource",
     "gvk_of",
     "parse_group_version",
@@ -184,12 +186,6 @@ class Scheme:
             for key in (name, f"{name}.{info.gvr.group}", f"{name}.{info.gvr.version}.{info.gvr.group}"):
                 self._by_name.setdefault(key, info)
 
-    def unregister(self, gvr: GVR) -> None:
-        """Serve it no longer. KeyError when it is not served."""
-        info = self._by_gvr.pop(gvr)
-        self._by_gvk = {k: v for k, v in self._by_gvk.items() if v is not info}
-        self._by_name = {k: v for k, v in self._by_name.items() if v is not info}
-
     def resource_of(self, gvk: GVK) -> ResourceInfo:
         """The resource that serves a kind; UnknownKindError names what is served instead."""
         info = self._by_gvk.get(gvk)
@@ -233,7 +229,13 @@ class Scheme:
         return GVK(*parse_group_version(stored), gvk.kind) if stored else gvk
 
     def unstructured(self, gvk: GVK, *, namespaced: bool = True, resource: str = "") -> ResourceInfo:
-        """A description for a kind of a foreign group that is stored but not known; the plural is guessed."""
+        """A description for a kind of a foreign group that is stored but not known; the plural is guessed.
+
+        ValueError names the part of the kind that no CustomResourceDefinition could have.
+        """
+        problem = foreign_kind_problem(gvk)
+        if problem:
+            raise ValueError(": ".join(problem))
         plural = resource or guess_resource(gvk.kind)
         gvr = GVR(gvk.group, gvk.version, plural)
         return ResourceInfo(gvr, gvk, namespaced, gvk.kind.lower(), (), {}, tuple(VERBS.values()), ())
@@ -250,6 +252,17 @@ class Scheme:
         if served:
             return f"{text}; versions of the group: {', '.join(f'{gvk.group}/{v}'.lstrip('/') for v in served)}"
         return text
+
+
+def foreign_kind_problem(gvk: GVK) -> tuple[str, str] | None:
+    """(field of the object, why) when no CustomResourceDefinition can bring this kind."""
+    if problems := is_dns1123_subdomain(gvk.group):
+        return "apiVersion", f'group "{gvk.group}": {problems[0]}'
+    if problems := is_dns1035_label(gvk.version):
+        return "apiVersion", f'version "{gvk.version}": {problems[0]}'
+    if problems := is_dns1035_label(gvk.kind.lower()):
+        return "kind", f'"{gvk.kind}": may have mixed case, but should otherwise match: {problems[0]}'
+    return None
 
 
 def _parse_kind(text: str, own: GVK) -> GVK:

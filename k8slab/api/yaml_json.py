@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from k8slab.api.plain import MAX_DEPTH, UnfitError, plain_copy
+
 __all__ = ["Document", "YAMLError", "parse_documents"]
 
 _SEPARATOR = re.compile(r"^---[ \t]*(?:#.*)?\r?$")
@@ -42,7 +44,6 @@ _CONSTANTS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 _NOT_NUMBERS = (".nan", ".inf", "+.inf", "-.inf")
-_MAX_DEPTH = 200
 
 
 class YAMLError(ValueError):
@@ -176,7 +177,7 @@ class _Construction:
         is_alias = id(node) in self.seen
         if id(node) in self.open:
             raise self.error("an anchor's value contains itself", node)
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise self.error("nested too deeply", node)
         self.seen[id(node)] = None
         self.open[id(node)] = None
@@ -281,7 +282,7 @@ def _allowed_ratio(decoded: int) -> float:
 def _parse_json(text: str) -> list[Document | YAMLError] | None:
     """The values of a JSON text; None when it is not JSON (it may be YAML in flow style then)."""
     documents: list[Document | YAMLError] = []
-    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_parse_float)
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_parse_float)
     position = 0
     while position < len(text):
         rest = len(text) - len(text[position:].lstrip())
@@ -297,25 +298,24 @@ def _parse_json(text: str) -> list[Document | YAMLError] | None:
             return [YAMLError("nested too deeply", offset + 1)]
         except ValueError:
             return None
-        if _is_deep(value):
-            return [YAMLError("nested too deeply", offset + 1)]
+        document = Document(value, offset + 1, None, text[rest:position], offset)
+        problem = _problem(document)
+        if problem is not None:
+            return [problem]
         if value is not None:
-            documents.append(Document(value, offset + 1, None, text[rest:position], offset))
+            documents.append(document)
     return documents
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH + 1):
-        level = [
-            item
-            for one in level
-            if isinstance(one, (dict, list))
-            for item in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return False
-    return True
+def _problem(document: Document) -> YAMLError | None:
+    """What Python's parser lets pass: numbers that are none (NaN, 1e999), and too many levels."""
+    try:
+        plain_copy(document.value)
+    except UnfitError as error:
+        if not isinstance(error.value, float):
+            return YAMLError("nested too deeply", document.line)
+        return YAMLError(str(error), *document.locate(error.steps))
+    return None
 
 
 class _DuplicateKey(Exception):
@@ -329,10 +329,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for index, key in enumerate(keys) if key in keys[:index])
         raise _DuplicateKey(f'key "{twice}" already set in map')
     return result
-
-
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _parse_float(text: str) -> float | int:

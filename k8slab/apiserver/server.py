@@ -190,6 +190,8 @@ class APIServer:
             return await serve(self, ctx, request)
         except TimeoutError:
             raise InternalError("etcdserver: request timed out", reason="") from None
+        except RecursionError:
+            raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
 
     async def open_watch(self, request: Request, connection: Connection, user: str = "") -> EventStream:
         """Open a watch. Raises StatusErrors; history that is gone comes as an ERROR event of the stream."""
@@ -201,7 +203,7 @@ class APIServer:
             self._forget(stream)
         return stream
 
-    async def handle(
+    def handle(
         self,
         method: str,
         path: str,
@@ -210,9 +212,20 @@ class APIServer:
         body: bytes = b"",
         *,
         user: str = "system:admin",
-    ) -> Response:
-        """One HTTP request: routing, codecs, discovery. Failures are answers too. A watch has a `stream`."""
-        return await handle(self, method, path, query or {}, headers or {}, body, user)
+    ) -> Coroutine[Any, Any, Response]:
+        """One HTTP request: routing, codecs, discovery. Failures are answers too. A watch has `frames`.
+
+        TypeError, at the call, for arguments of another type.
+        """
+        for name, value in (("query", query), ("headers", headers)):
+            if value is not None and not isinstance(value, Mapping):
+                raise TypeError(f"{name}: {value!r}: expected a mapping of names to texts")
+        for name, text in (("method", method), ("path", path)):
+            if not isinstance(text, str):
+                raise TypeError(f"{name}: {text!r}: expected a text")
+        if not isinstance(body, bytes):
+            raise TypeError(f"body: {type(body).__name__}: expected bytes")
+        return handle(self, method, path, query or {}, headers or {}, body, user)
 
     async def list_objects(self, ctx: Context, options: ListOptions) -> dict[str, Any]:
         """A list object. Raises StatusErrors."""
@@ -247,7 +260,8 @@ class APIServer:
             if request.verb == "update" and isinstance(request.body, Mapping):
                 expected = (request.body.get("metadata") or {}).get("resourceVersion") or None
             key = request_key(request)
-            trace.emit("serve", self._lane, verb=request.verb, resource=resource, key=key, expected=expected)
+            part = f"/{request.subresource}" if request.subresource else ""
+            trace.emit("serve", self._lane, verb=request.verb, resource=resource, part=part, key=key, expected=expected)
 
     # -- connections -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.controllers import OPTIONS
 from k8slab.kubelet import NodeConfig
 from k8slab.sim import Hold
@@ -29,10 +30,17 @@ def plain_data(name: str, value: Any) -> Any:
     """A copy of JSON-like data; ValueError for what JSON cannot hold (cycles, NaN, objects, endless nesting)."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
-    except RecursionError:
-        raise ValueError(f"{name}: expected plain data, nested less deeply") from None
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: expected plain data as JSON can hold it: {error}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{name}: expected plain data as JSON can hold it: {_reason(value) or error}") from None
+
+
+def _reason(value: Any) -> str:
+    """What is wrong with the data, and where."""
+    try:
+        plain_copy(value)
+    except UnfitError as error:
+        return str(error)
+    return ""
 
 
 def check_arguments(

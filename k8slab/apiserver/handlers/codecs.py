@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, StatusError
 from k8slab.api.objects import Object, thaw
+from k8slab.api.plain import UnfitError, path_text, plain_copy
 from k8slab.api.scheme import GVK, Scheme, gvk_of
 from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
 from k8slab.apiserver.handlers.negotiation import JSON, YAML
@@ -49,16 +50,22 @@ def parse_body(data: bytes, media_type: str) -> tuple[Any, list[str]]:
 def _parse_yaml(data: bytes) -> tuple[Any, list[str]]:
     import yaml
 
+    found: list[str] = []
     try:
-        node = yaml.compose(data, Loader=yaml.SafeLoader)
-        value = yaml.safe_load(data)
+        _yaml_duplicates(yaml.compose(data, Loader=yaml.SafeLoader), found)
+        value = json.loads(json.dumps(yaml.safe_load(data), default=str))
+        plain_copy(value)
     except yaml.YAMLError as error:
         raise JSONError(f"yaml: {error}") from None
-    found: list[str] = []
-    _yaml_duplicates(node, found)
+    except RecursionError:
+        raise JSONError("yaml: exceeded max depth") from None
+    except UnfitError as error:
+        raise JSONError(f"{path_text(error.steps)}: {error.reason}") from None
+    except ValueError as error:  # a date that there is not
+        raise JSONError(f"yaml: {error}") from None
     if found:
         found[0] = "yaml: unmarshal errors:\n  " + found[0]
-    return json.loads(json.dumps(value, default=str)), found
+    return value, found
 
 
 def _yaml_duplicates(node: Any, found: list[str]) -> None:

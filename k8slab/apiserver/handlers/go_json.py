@@ -7,11 +7,13 @@ Traceback (most recent call last):
 k8slab.apiserver.handlers.go_json.JSONError: unexpected end of JSON input
 
 Upstream: encoding/json/scanner.go, sigs.k8s.io/json
+Simplified: a body may be a few hundred levels deep, upstream's 10,000.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 __all__ = ["JSONError", "json_kind", "parse"]
@@ -44,12 +46,22 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def parse(data: bytes) -> tuple[Any, tuple[str, ...]]:
     """(value, paths of duplicate keys). Raises JSONError."""
     text = data.decode("utf-8", "replace")
+    found: list[str] = []
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_float=_float)
+        return _plain(value, "", found), tuple(found)
     except json.JSONDecodeError as error:
         raise JSONError(_explain(text, error)) from None
-    found: list[str] = []
-    return _plain(value, "", found), tuple(found)
+    except RecursionError:
+        deepest = max("{[", key=text.count)
+        raise JSONError(f"invalid character {_quote(deepest)} exceeded max depth") from None
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise JSONError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return value
 
 
 def _refuse(name: str) -> None:

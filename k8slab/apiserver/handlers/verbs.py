@@ -13,6 +13,7 @@ from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.defaults import set_defaults
 from k8slab.api.errors import BadRequestError, NotFoundError
 from k8slab.api.objects import Frozen, Object
+from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Attributes
 from k8slab.apiserver.handlers.options import ListOptions, check_write_options, parse_resource_version
@@ -191,13 +192,15 @@ async def _admit(server: APIServer, ctx: Context, obj: Draft, existing: Frozen |
 async def _patch(server: APIServer, ctx: Context, request: Request, strategy: Strategy | None = None) -> Answer:
     ctx.dry_run = check_write_options(request.params, "PatchOptions")
     directive = request.params.get("fieldValidation", "")
+    try:
+        patch = plain_copy(request.body)
+    except UnfitError as error:
+        raise BadRequestError(f"error decoding patch: {error}") from None
 
     async def updated(existing: Frozen | None) -> Object:
         if existing is None:
             raise NotFoundError.of(ctx.gvr.resource, ctx.name, ctx.gvr.group)
-        patched, unknown = apply_patch(
-            existing, request.body, request.patch_type, ctx.gvk, strict=directive == "Strict"
-        )
+        patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=directive == "Strict")
         if directive != "Ignore":
             for path in unknown:
                 ctx.warn(f'unknown field "{path}"')

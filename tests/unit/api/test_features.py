@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from k8slab.api.features import GATES, RELEASES, FeatureGates, _minor
+from k8slab.api.features import GATES, FeatureGates, _minor
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,3 @@ def test_overrides_are_booleans_and_gates_are_known() -> None:
 def test_releases_are_compared_as_numbers() -> None:
     assert FeatureGates("1.36").at_least("1.9") and FeatureGates("1.36").at_least("1.36")
     assert not FeatureGates("1.35").at_least("1.36")
-
-
-def test_what_changed_between_two_releases() -> None:
-    changed = FeatureGates("1.36").changed_since("1.35")
-    assert changed["AtomicFIFO"] == (False, True)
-    assert "LogarithmicScaleDown" not in changed
-    assert FeatureGates().changed_since(RELEASES[-1]) == {}

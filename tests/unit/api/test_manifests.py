@@ -103,6 +103,21 @@ def test_deep_nesting_is_refused() -> None:
     assert isinstance(error, YAMLError) and "nested too deeply" in error.message
 
 
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [("NaN", "NaN"), ("Infinity", r"\+Inf"), ("-Infinity", "-Inf"), ("1e999", r"\+Inf")],
+)
+def test_numbers_that_json_does_not_have_are_refused(number: str, shown: str) -> None:
+    text = f'{{"apiVersion": "ex.io/v1", "kind": "Widget",\n "spec": {{"sizes": [1, {number}]}}}}'
+    with pytest.raises(ManifestError, match=rf"line 2, column 24: spec.sizes\[1\]: {shown}: expected a finite number"):
+        load_manifests(text)
+
+
+def test_a_kind_that_no_custom_resource_could_have_is_refused() -> None:
+    with pytest.raises(ManifestError, match='line 2, column 1: kind: "foo bar": may have mixed case, but should'):
+        load_manifests("apiVersion: ex.io/v1\nkind: foo bar\nmetadata: {name: a}")
+
+
 def test_documents_comments_and_separators_in_texts() -> None:
     text = "# only a comment\n---\n--- # nothing\na: |\n  text\n  ---\n---\n\nb: 1\n"
     assert values(text) == [{"a": "text\n---\n"}, {"b": 1}]

@@ -13,6 +13,7 @@ from k8slab.api.scheme import (
     ResourceInfo,
     UnknownKindError,
     UnknownResourceError,
+    foreign_kind_problem,
     guess_resource,
     gvk_of,
     parse_group_version,
@@ -90,8 +91,22 @@ def test_a_copy_takes_custom_resources_and_leaves_the_builtin_scheme_alone() -> 
     scheme.register(info)
     assert scheme.find("widget") == info
     assert gvk in scheme and gvk not in SCHEME
-    scheme.unregister(info.gvr)
-    assert info.gvr not in scheme
+
+
+@pytest.mark.parametrize(
+    ("gvk", "field", "text"),
+    [
+        pytest.param(GVK("ex.io", "v1", "foo bar"), "kind", '"foo bar": may have mixed case', id="a space in the kind"),
+        pytest.param(GVK("ex.io", "v1", ""), "kind", '"": may have mixed case', id="no kind"),
+        pytest.param(GVK("ex io", "v1", "Foo"), "apiVersion", 'group "ex io": a lowercase RFC 1123', id="a bad group"),
+        pytest.param(GVK("ex.io", "1", "Foo"), "apiVersion", 'version "1": a DNS-1035 label', id="a bad version"),
+    ],
+)
+def test_foreign_kinds_are_named_as_custom_resources_are(gvk: GVK, field: str, text: str) -> None:
+    problem = foreign_kind_problem(gvk)
+    assert problem is not None and problem[0] == field and problem[1].startswith(text)
+    with pytest.raises(ValueError, match=f"^{field}: "):
+        SCHEME.unstructured(gvk)
 
 
 def test_group_versions_and_guessed_plurals() -> None:

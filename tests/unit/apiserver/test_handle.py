@@ -85,6 +85,48 @@ def test_json_errors_are_those_of_go(text: str, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("[NaN]", "invalid character 'N' looking for beginning of value", id="not a number"),
+        pytest.param("1e999", "json: cannot unmarshal number 1e999 into Go value of type float64", id="too large"),
+        pytest.param("[" * 100_000, "invalid character '[' exceeded max depth", id="a hundred thousand brackets"),
+        pytest.param('{"a":' * 100_000, "invalid character '{' exceeded max depth", id="as many braces"),
+    ],
+)
+def test_what_pythons_parser_would_read_or_die_of_is_refused(bench: Bench, text: str, message: str) -> None:
+    status, answer, _ = bench.http("POST", BASE, text.encode())
+    assert status == 400 and f"json parse error: {message}" in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        pytest.param("spec: {a: [.nan]}", "spec.a[0]: json: unsupported value: NaN", id="not a number"),
+        pytest.param("spec: " + "[" * 50_000, "yaml: exceeded max depth", id="fifty thousand brackets"),
+        pytest.param("spec: &a [*a]", "yaml: exceeded max depth", id="an anchor that contains itself"),
+        pytest.param("spec: 2026-13-45", "yaml: month must be in 1..12", id="a date that there is not"),
+    ],
+)
+def test_yaml_that_json_cannot_hold_is_refused(bench: Bench, text: str, why: str) -> None:
+    status, answer, _ = bench.http("POST", BASE, text.encode(), Content_Type="application/yaml")
+    assert status == 400 and why in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        pytest.param({"query": "dryRun=All"}, "query: 'dryRun=All': expected a mapping", id="a query as text"),
+        pytest.param({"headers": [("accept", "*/*")]}, "headers: .*: expected a mapping", id="headers as pairs"),
+        pytest.param({"body": "{}"}, "body: str: expected bytes", id="a body as text"),
+        pytest.param({"path": b"/"}, "path: b'/': expected a text", id="a path as bytes"),
+    ],
+)
+def test_arguments_of_another_type_are_named_at_the_call(bench: Bench, arguments: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        bench.server.handle("POST", **{"path": BASE, **arguments})
+
+
 def test_unknown_and_duplicate_fields_are_warned_about(bench: Bench) -> None:
     raw = b'{"metadata":{"name":"a","name":"b"},"data":{"x":"1"},"extra":1}'
     status, answer, headers = bench.http("POST", BASE, raw)

@@ -85,6 +85,14 @@ def test_compaction_hurts_only_a_server_that_has_no_history(bench: Bench) -> Non
     assert caught.value.code == 410
     fresh = caught.value.metadata["continue"]
     assert names(bench.call("list", CONFIGMAPS, **{"continue": fresh})) == "bcd"
+    query = {"watch": "true", "resourceVersion": versions["b"]}
+    path = "/api/v1/namespaces/default/configmaps"
+    response = bench.run(bench.server.handle("GET", path, query))
+    assert response.status == 200 and response.frames is not None
+    frame = bench.run(response.frames.next())
+    assert frame["type"] == "ERROR" and frame["object"]["code"] == 410 and frame["object"]["reason"] == "Expired"
+    assert frame["object"]["message"].startswith(f"too old resource version: {versions['b']} (")
+    assert bench.run(response.frames.next()) is None
 
 
 @pytest.mark.parametrize(

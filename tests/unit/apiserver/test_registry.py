@@ -25,6 +25,8 @@ from k8slab.api.scheme import (
 )
 from tests.unit.apiserver.conftest import MERGE, Bench
 
+LOOP: dict[str, Any] = {}
+LOOP["me"] = LOOP
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
 
 
@@ -403,3 +405,26 @@ def test_kinds_of_foreign_groups_are_stored_and_need_a_version_on_put(bench: Ben
     assert bench.watch(info.gvr)[0][:2] == ("ADDED", "w")
     with pytest.raises(ValueError, match="expected a group that is not built in"):
         bench.server.register_unstructured(GVK("apps", "v1", "Widget"), "widgets", True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        pytest.param({"x": [float("nan")]}, "NaN", id="not a number"),
+        pytest.param({"x": {1, 2}}, "json: unsupported type: set", id="a set"),
+        pytest.param(LOOP, "exceeded max depth", id="a dict that contains itself"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused(bench: Bench, spec: Any, text: str) -> None:
+    info = bench.server.register_unstructured(GVK("ex.io", "v1", "Widget"))
+    assert text in refused(bench, 400, "create", info.gvr, body={"metadata": {"name": "w"}, "spec": spec})
+    bench.call("create", info.gvr, body={"metadata": {"name": "w"}, "spec": {}})
+    for patch_type in (MERGE, "application/json-patch+json"):
+        patch: Any = {"spec": spec} if patch_type == MERGE else [{"op": "add", "path": "/spec/x", "value": spec}]
+        assert text in refused(bench, 400, "patch", info.gvr, "w", patch, patch_type=patch_type)
+    assert bench.call("get", info.gvr, "w")["spec"] == {}
+
+
+def test_kinds_have_the_names_of_custom_resources(bench: Bench) -> None:
+    with pytest.raises(ValueError, match='kind: "foo bar": may have mixed case, but should otherwise match'):
+        bench.server.register_unstructured(GVK("ex.io", "v1", "foo bar"))
