@@ -264,10 +264,10 @@ def test_all_problems_are_named_at_once(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("a: [\n", "stdin, document 1, line 2"),
+        ("a: [\n", "text, document 1, line 2"),
         ("apiVersion: v1\nkind: Gizmo\n", 'no matches for kind "Gizmo"'),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: 1}\n", "data.k: 1: expected a string"),
-        ("no-such-file.yaml", "expected an object with apiVersion, kind and metadata"),
+        ("no manifest", "expected an object with apiVersion, kind and metadata"),
     ],
 )
 def test_wrong_manifests_are_refused_before_anything_is_sent(cluster: Cluster, text: str, match: str) -> None:
@@ -275,6 +275,11 @@ def test_wrong_manifests_are_refused_before_anything_is_sent(cluster: Cluster, t
     with pytest.raises(ManifestError, match=match):
         cluster.apply(text)
     assert cluster.loop.actions == before
+
+
+def test_a_file_that_does_not_exist_is_named(cluster: Cluster) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no-such-file\.yaml"):
+        cluster.apply("no-such-file.yaml")
 
 
 def test_nothing_at_all_is_applied_as_nothing(cluster: Cluster) -> None:
