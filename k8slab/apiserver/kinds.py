@@ -24,9 +24,9 @@ add_kinds(
         "serve": Kind(
             "serve",
             2,
-            ("verb", "resource", "key", "expected"),
+            ("verb", "resource", "part", "key", "expected"),
             "serves {verb}",
-            "the API server serves {verb} {resource} {key}",
+            "the API server serves {verb} {resource}{part} {key}",
         ),
         "admission": Kind(
             "serve",
@@ -111,7 +111,6 @@ _CONTROLLERS = {
 }
 
 
-@lru_cache(maxsize=4096)
 @lru_cache(maxsize=2048)
 def speaker(lane: str) -> str:
     """A lane as a sentence names it: `kcm/replicaset` is "the ReplicaSet controller"."""

@@ -216,7 +216,8 @@ def choose(
 
 
 def _main(kept: Sequence[Moment], events: Mapping[int, TraceEvent], most: int) -> set[int]:
-    """The main story (`main_story`), thinned where it repeats itself; commits of its writes where there is room."""
+    """The main story (`main_story`), thinned where it repeats itself; the commit it ends with, and those of its
+    writes where there is room."""
     by_kind: dict[str, list[int]] = {}
     told = main_story(events.values())
     for moment in kept:
@@ -230,11 +231,27 @@ def _main(kept: Sequence[Moment], events: Mapping[int, TraceEvent], most: int) -
     ends = {kind: m.event.seq for m in kept for kind in OUTCOMES if m.event.kind == kind}
     if chosen and len(chosen) + len(ends) <= most:
         chosen |= set(ends.values())
+    if 0 < len(chosen) < most:
+        chosen |= _outcome(kept, events, max(chosen))  # the reader shall see the object that the last step speaks of
     for wanted in (True, False):
         more = {seq for seq, created in _commits(kept, events, chosen | folded) if created is wanted}
         if chosen and len(chosen) + len(more) <= most:
             chosen |= more
     return chosen
+
+
+def _outcome(kept: Sequence[Moment], events: Mapping[int, TraceEvent], last: int) -> set[int]:
+    """The first commit that the event `last` led to over nothing but its request, if that was kept."""
+    for moment in kept:
+        if moment.event.seq > last and moment.event.kind == "etcd.commit":
+            at = moment.event.cause
+            while (
+                at is not None and at > last and at in events and mark_of(events[at]) in ("write", "request", "serve")
+            ):
+                at = events[at].cause
+            if at == last:
+                return {moment.event.seq}
+    return set()
 
 
 def _is_write(event: TraceEvent) -> bool:

@@ -157,7 +157,7 @@ def _lane(lane: str) -> Lane:
 LABELS: dict[str, str] = {
     "etcd.commit": "rev {revision}: {resource} {key}",
     "schedule.decide": "{key} to {node}",
-    "serve": "{verb} {resource} {key}",
+    "serve": "{verb} {resource}{part} {key}",
 }
 """Labels that a log needs longer than the table's: a format by event kind."""
 

@@ -75,6 +75,10 @@ def test_the_kernel_makes_the_steps_and_learns_the_answers(lab: Lab, visit: Call
         page.keyboard.press(key)
     assert page.locator(".jp-Cell").count() == cells, "a key of the Stepper reached JupyterLab"
     shows(stepper, "step 5 of 5")
+    stepper.locator(".title").click()
+    page.keyboard.press("ArrowLeft")
+    shows(stepper, "step 4 of 5")
+    page.keyboard.press("ArrowRight")
     quiz = page.get_by_role("group", name="Quiz: Two")
     quiz.get_by_label("two").check()
     quiz.get_by_role("button", name="Check").click()

@@ -25,6 +25,12 @@ FOCUSED = """(() => {
   const style = getComputedStyle(a);
   return [a.getAttribute("aria-label") ?? a.textContent, style.outlineStyle === "none" ? "0px" : style.outlineWidth];
 })()"""
+OVERLAPS = """picture => {
+  const boxes = [...picture.querySelectorAll("text")].filter(t => /ms pass/.test(t.textContent) || t.matches(".label"))
+    .map(t => t.getBoundingClientRect());
+  return boxes.flatMap((a, n) => boxes.slice(n + 1).filter(b =>
+    a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).map(b => b.x);
+}"""
 both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 
@@ -86,7 +92,7 @@ class Shown:
 
     @property
     def at(self) -> str:
-        """ "step 5 of 56", or "cause 2 of 9"."""
+        """ "3 of 17", "step 5 of 56" among all steps, or "cause 2 of 9"."""
         return self.text(".when span")
 
 
@@ -99,16 +105,17 @@ def test_it_steps_without_a_kernel(anywhere: str, visit: Visitor) -> None:
     page = visit(anywhere).page
     assert widgets_drawn(page) == 2
     shown = Shown(page)
-    assert shown.at == "step 1 of 56"
+    assert (shown.at, shown.text(".ev")) == ("1 of 17", "event 1")
     assert shown.text(".txt") == "You create Deployment web."
     shown.button("Next step").click()
     assert shown.text(".txt").startswith("etcd commits revision 4")
+    assert (shown.at, shown.text(".ev")) == ("2 of 17", "event 3")
     shown.button("Back one step").click()
-    assert shown.at == "step 1 of 56"
+    assert shown.at == "1 of 17"
 
 
 def test_main_and_all_steps(toy: Shown) -> None:
-    assert toy.root.get_by_role("slider").get_attribute("aria-valuetext") == "1 of 21"
+    assert toy.root.get_by_role("slider").get_attribute("aria-valuetext") == "1 of 17"
     toy.button("all 56").click()
     assert toy.root.get_by_role("slider").get_attribute("aria-valuetext") == "1 of 56"
     toy.button("Next step").click()
@@ -138,6 +145,16 @@ def test_every_control_works_by_keyboard(toy: Shown) -> None:
     assert toy.at == "step 2 of 56"
 
 
+@pytest.mark.parametrize("place", [".title", ".txt", ".stage", "svg text >> nth=2", "li >> nth=0"])
+def test_the_keys_work_after_a_click_beside_the_controls(address: str, visit: Visitor, place: str) -> None:
+    shown = Shown(visit(address, size=(1280, 500)).page)
+    shown.root.locator(place).first.click()
+    top = shown.page.evaluate("scrollY")
+    shown.press("ArrowRight", "ArrowRight", " ", " ")
+    assert shown.at == "4 of 17"  # a space plays, which makes a step at once, and stops
+    assert shown.page.evaluate("scrollY") == top
+
+
 def test_tab_goes_through_the_controls_and_the_focus_can_be_seen(toy: Shown) -> None:
     toy.page.mouse.click(5, 5)
     names = []
@@ -152,9 +169,9 @@ def test_tab_goes_through_the_controls_and_the_focus_can_be_seen(toy: Shown) -> 
 
 
 def test_why_walks_from_the_first_cause_to_the_step(toy: Shown) -> None:
-    toy.root.get_by_role("slider").fill("20")
+    toy.root.get_by_role("slider").fill("16")
     toy.button("Why? Walk back to the cause").click()
-    assert toy.text(".title").startswith("Why step ")
+    assert toy.text(".title").startswith("Why event ")
     toy.press("Home")
     assert toy.text(".txt") == "You create Deployment web."
     assert "You did this" in toy.text(".bec")
@@ -163,7 +180,7 @@ def test_why_walks_from_the_first_cause_to_the_step(toy: Shown) -> None:
 
 
 def test_why_is_the_object_as_it_is(toy: Shown) -> None:
-    toy.root.get_by_role("slider").fill("20")
+    toy.root.get_by_role("slider").fill("16")
     toy.root.get_by_label("Object shown").select_option("ReplicaSet/default/web-7d9c6b8f5d")
     toy.button("Why so?").click()
     assert toy.text(".txt") == "etcd commits revision 5: put ReplicaSet web-7d9c6b8f5d."
@@ -188,17 +205,17 @@ def test_play_runs_to_the_end_and_does_not_flood_a_screen_reader(toy: Shown) -> 
     status = toy.root.locator(".txt")
     assert status.get_attribute("aria-live") == "polite"
     assert status.get_attribute("role") == "status"
-    toy.root.get_by_role("slider").fill("17")
+    toy.root.get_by_role("slider").fill("13")
     toy.root.get_by_role("slider").focus()
     toy.press(" ")
     assert status.get_attribute("aria-live") == "off"
-    toy.root.locator(".when span", has_text="step 54 of 56").wait_for()  # the last step of the main story
+    toy.root.locator(".when span", has_text="17 of 17").wait_for()
     toy.button("Play").wait_for()
     assert status.get_attribute("aria-live") == "polite"
 
 
 def test_the_inspector_marks_what_changed_since_the_last_step_shown(toy: Shown) -> None:
-    for _ in range(9):
+    for _ in range(7):
         toy.button("Next step").click()
     assert toy.text(".txt").startswith("etcd commits revision 7: put Pod")
     assert toy.text(".ph span") == "2 changed"
@@ -254,11 +271,16 @@ def test_nothing_is_wider_than_the_page_or_smaller_than_12_px(address: str, visi
 def test_a_laptop_sees_a_stepper_of_fixed_height_and_a_phone_tabs(address: str, visit: Visitor) -> None:
     laptop = Shown(visit(address).page)
     heights = set()
-    for value in (0, 7, 15, 20):
+    for value in (0, 7, 12, 16):
         laptop.root.get_by_role("slider").fill(str(value))
         heights.add(laptop.root.locator("section").bounding_box()["height"])  # type: ignore[index]
     assert heights == {560}
     phone = Shown(visit(address, size=PHONE).page)
+    heights.clear()
+    for value in range(17):
+        phone.root.get_by_role("slider").fill(str(value))
+        heights.add(phone.root.locator("section").bounding_box()["height"])  # type: ignore[index]
+    assert len(heights) == 1
     assert phone.root.locator(".yaml").is_visible()
     phone.button("Log").click()
     assert not phone.root.locator(".yaml").is_visible()
@@ -291,8 +313,8 @@ def test_pressed_buttons_can_be_told_in_forced_colours(browser: Browser, address
     page.goto(address)
     shown = Shown(page)
     colour = "button => getComputedStyle(button).backgroundColor"
-    assert shown.button("all 56").evaluate(colour) != shown.button("main 21").evaluate(colour)
-    for _ in range(9):
+    assert shown.button("all 56").evaluate(colour) != shown.button("main 17").evaluate(colour)
+    for _ in range(7):
         shown.button("Next step").click()
     bar = "line => getComputedStyle(line).borderLeftColor"
     changed, same = shown.root.locator(".yaml .add").first, shown.root.locator(".yaml div:not(.add)").first
@@ -307,3 +329,24 @@ def test_a_live_stepper_does_not_wait_for_a_kernel_that_is_not_there(tmp_path: P
     shown.press("End")
     assert shown.button("Next step").get_attribute("aria-disabled") == "true"
     assert not shown.root.get_by_role("group", name="Who acts next").is_visible()
+
+
+def test_without_javascript_the_page_says_where_a_figure_is(browser: Browser, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    sentence = "Here stands an interactive figure, which needs JavaScript"
+    assert page.locator("main").inner_text().count(sentence) == 2
+    context.close()
+
+
+def test_the_label_of_a_pause_has_a_ground_and_is_not_under_the_label_of_the_step(
+    tmp_path: Path, visit: Visitor
+) -> None:
+    address = write_page(tmp_path / "page.html", [Stepper(ToyCluster(), title="One Deployment, end to end")])
+    for size in (LAPTOP, PHONE):
+        shown = Shown(visit(address, size=size).page)
+        assert shown.root.locator("g:has(> .pill + text)").count() >= 1
+        for value in range(17):
+            shown.root.get_by_role("slider").fill(str(value))
+            assert shown.root.locator("svg").first.evaluate(OVERLAPS) == []

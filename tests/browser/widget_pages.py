@@ -39,7 +39,9 @@ def write_page(path: Path, things: Sequence[Any]) -> str:
     shared = book.share({"version_major": 2, "version_minor": 0, "state": state})
     text = json.dumps(shared, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     shutil.copy(LOADER, path.parent)
-    views = "".join(f'<script type="{VIEW}">{{"model_id": "m{n}"}}</script>' for n in range(len(things)))
+    views = book.say_where(
+        "".join(f'<script type="{VIEW}">{{"model_id": "m{n}"}}</script>' for n in range(len(things)))
+    )
     path.write_text(
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Widgets</title><style>{HOSTILE}</style><body><main><h1>Widgets</h1>{views}</main>"

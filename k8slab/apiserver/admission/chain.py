@@ -42,13 +42,17 @@ class Chain:
         for plugin in self._validating:
             await plugin.validate(attributes, self._lister)
 
-    def _tell(self, name: str, attributes: Attributes, changed: int) -> None:
+    def _tell(self, plugin: str, attributes: Attributes, changed: int) -> None:
         if changed:
-            key = f"{attributes.namespace}/{attributes.name}" if attributes.namespace else attributes.name
+            name = attributes.name
+            if not name:  # still to be generated
+                metadata: Object = (attributes.object or {}).get("metadata") or {}
+                name = f"{metadata.get('generateName', '')}…"
+            key = f"{attributes.namespace}/{name}" if attributes.namespace else name
             self._trace.emit(
                 "admission",
                 self._lane,
-                plugin=name,
+                plugin=plugin,
                 phase="mutating",
                 changed=changed,
                 resource=attributes.resource.group_resource,

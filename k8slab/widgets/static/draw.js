@@ -42,10 +42,22 @@ const curve = (x1, y1, x2, y2) =>
   y1 !== y2 ? `M${x1 + 5} ${y1}H${Math.max(x1 + 5, x2 - 26)}C${x2 - 8} ${y1} ${x2 - 16} ${y2} ${x2 - 8} ${y2}`
     : x2 - x1 < 50 ? `M${x1 + 5} ${y1}H${Math.max(x1 + 6, x2 - 9)}`
       : `M${x1 + 5} ${y1 - 3}Q${(x1 + x2) / 2} ${y1 - 14} ${x2 - 7} ${y2 - 5}`;
-const gapBand = (x, top, H, dt, low) => [
-  s("rect", { x: x - 5, y: top, width: 22, height: H - top, class: "gap" }),
-  s("text", { transform: `translate(${x + 10} ${low ? top + 5 : H - 6}) rotate(-90)`,
-    "text-anchor": low ? "end" : "start", class: "mute halo" }, `${ms(dt)} ms pass`)];
+// time without a step: a band over the rows, and how much of it (at its lower end or the upper one)
+function gap(x, top, H, dt) {
+  const text = s("text", { class: "mute" }, `${ms(dt)} ms pass`);
+  const ground = s("rect", { x: -4, y: -12, height: 16, rx: 4, class: "pill" });
+  const g = s("g", null, ground, text);
+  return [x, s("rect", { x: x - 5, y: top, width: 22, height: H - top, class: "gap" }), g, (low) => {
+    const n = text.getComputedTextLength();
+    ground.setAttribute("width", n + 8);
+    g.setAttribute("transform", `translate(${x + 10} ${low ? H - 8 : top + n + 7}) rotate(-90)`);
+  }];
+}
+// the text node of a step, on a ground of its own
+function putLabel(text, x, y, w) {
+  text.setAttribute("x", x);
+  text.before(s("rect", { x: x - 4, y: y - 10, width: w + 8, height: 20, rx: 4, class: "pill" }));
+}
 const laneHead = (role, label, y, height, x, width) => [
   s("rect", { y: y - height / 2, width, height, class: "band" }), s("g", { transform: `translate(${x - 34} ${y})` }),
   s("line", { x1: x, x2: width, y1: y, y2: y, class: "lane" }), chip(role, 2, y - 9), s("text", { x: 26, y: y + 4.5 }, label)];

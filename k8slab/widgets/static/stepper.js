@@ -175,12 +175,14 @@ export default { render({ model, el }) {
   const pane = (cls, head, body) => h("div", { class: "pane " + cls }, head, body);
   const scroll = (cls, label, ...kids) =>
     h("div", { class: "scroll " + cls, tabindex: 0, role: "group", "aria-label": label }, ...kids);
-  const root = h("section", { class: "k", onkeydown: keys },
+  // a click beside the controls makes the keys work
+  const near = (e) => e.target.closest("button, input, select, a, .scroll") || $.stage.focus({ preventScroll: true });
+  const root = h("section", { class: "k", tabindex: -1, onkeydown: keys, onpointerdown: near },
     h("header", null, $.title = h("p", { class: "title" }), $.tabs = seg("Picture", ""),
       $.lvl = seg("How many steps", "", plain("lm", () => level(true)), plain("la", () => level(false)))),
-    $.stage = h("div", { class: "stage" }),
+    $.stage = h("div", { class: "stage", tabindex: -1 }),
     h("div", { class: "sub" },
-      h("div", { class: "when" }, $.t = h("b"), $.pos = h("span"), $.kind = h("span", { class: "kind" })),
+      h("div", { class: "when" }, $.t = h("b"), $.pos = h("span"), $.ev = h("span", { class: "ev" }), $.kind = h("span", { class: "kind" })),
       h("div", null, $.txt = h("p", { class: "txt", role: "status", "aria-live": "polite", "aria-atomic": "true" }),
         $.bec = h("p", { class: "bec" }))),
     h("div", { class: "ctl", role: "group", "aria-label": "Stepper controls" },
@@ -239,14 +241,15 @@ export default { render({ model, el }) {
     const before = i ? states[order[i - 1]] : k ? states[k - 1] : trace.state0;
     Object.assign(ctx, { i, width: width - (width < 560 ? 16 : 24), state: states[k], before, live: canAsk() });
     root.classList.toggle("why", walk);
-    $.title.textContent = walk ? `Why step ${why + 1}? ${order.length - 1} ${main ? "main " : ""}causes` : trace.title;
+    $.title.textContent = walk ? `Why ${main ? "event" : "step"} ${why + 1}? ${order.length - 1} ${main ? "main " : ""}causes` : trace.title;
     root.setAttribute("aria-label", `Stepper: ${trace.title}`);
     $.lm.setAttribute("aria-pressed", String(main));
     $.la.setAttribute("aria-pressed", String(!main));
     view.update();
     root.style.setProperty("--h", `${Math.max(560, 166 + LEAST + $.stage.offsetHeight)}px`);
     $.t.textContent = ctx.timeless ? "" : `t = ${ms(st.t)} ms`;
-    $.pos.textContent = walk ? `cause ${i + 1} of ${order.length}` : `step ${k + 1} of ${trace.steps.length}`;
+    $.pos.textContent = `${walk ? "cause " : main ? "" : "step "}${i + 1} of ${order.length}`;
+    $.ev.textContent = main && !walk ? `event ${k + 1}` : "";
     $.kind.replaceChildren(icon(ctx.role(k), st.kind), (MARKS[st.kind] ?? [0, st.kind])[1]);
     $.txt.textContent = st.text;
     because(k, st);

@@ -1,6 +1,6 @@
 // Lanes: a row for each component, steps from left to right, an arrow from each cause.
 register("lanes", { label: "Lanes", mount(host, ctx) {
-  let key, pos, X, Y, rows, scene, cut, edges, over, bands, badges, times, W, LBL, span, step;
+  let key, pos, X, Y, H, rows, scene, cut, edges, over, bands, badges, gaps, times, W, LBL, span, step;
   const lane = (k) => ctx.steps[k].actor;
   const arc = (c, j) => curve(X[c], Y[lane(ctx.order[c])], X[j], Y[lane(ctx.order[j])]);
   const posOf = (seq) => pos.get(seq) ?? -1;
@@ -13,26 +13,27 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
     const used = new Set([...order.map(lane), ...(trace.ready ?? []).map((r) => r[0]), ...Object.keys(ctx.state.badges ?? {})]);
     const need = trace.lanes.filter((l) => used.has(l.id) || "you api etcd".includes(l.role));
     if (!why || !need.every((l) => rows?.includes(l))) rows = why ? trace.lanes : need;
-    const H = TOP + rows.length * LH + 3, row = (k) => rows.findIndex((l) => l.id === lane(k));
+    H = TOP + rows.length * LH + 3;
+    const row = (k) => rows.findIndex((l) => l.id === lane(k));
     step = why ? Math.max(13, Math.min(46, (room - (narrow ? 44 : 56)) / order.length)) : narrow ? 21 : 27;
-    X = []; edges = []; bands = []; badges = [];
-    const gaps = [], ticks = [];
+    X = []; edges = []; bands = []; badges = []; gaps = [];
+    const ticks = [];
     let x = 14, lastT = -1, lastX = -99;
     order.forEach((k, j) => {
       const t = steps[k].t, dt = j ? t - steps[order[j - 1]].t : 0;
       if (dt >= 100) {
-        gaps.push([x - step / 2 + 8, dt, row(k) + row(order[j - 1]) >= rows.length]);
+        gaps.push([row(k) + row(order[j - 1]) < rows.length, ...gap(x - step / 2 + 8, TOP, H, dt)]);
         x += 22;
       }
       X.push(x);
       if (t !== lastT && x - lastX > 40) { ticks.push([j, x, t]); lastX = x; lastT = t; }
       x += step;
     });
-    span = x + 12;
+    span = x + 24;
     Y = Object.fromEntries(rows.map((l, j) => [l.id, TOP + j * LH + LH / 2]));
     pos = new Map(order.map((k, j) => [steps[k].seq, j]));
     cut = s("rect", { x: -50, y: 0, height: H });
-    const g = s("g", { "clip-path": "url(#cut)" }, gaps.map(([gx, dt, low]) => gapBand(gx, TOP, H, dt, low)));
+    const g = s("g", { "clip-path": "url(#cut)" }, gaps.map((q) => q[2]));
     order.forEach((k, j) => {
       const c = pos.get(ctx.causeIn(k));
       if (c == null) return;
@@ -46,6 +47,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       m.append(s("title", null, steps[k].text));
       g.append(m);
     });
+    g.append(...gaps.map((q) => q[3]));
     times = ticks.map(([j, tx, t]) => [j, tx, s("text", { x: tx, y: 15, "text-anchor": "middle", class: "mute" }, ctx.time(t))]);
     over = s("g");
     scene = s("g", { class: "scene" }, times.map((q) => q[2]), g, over);
@@ -56,7 +58,7 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       return [band, held, rest];
     });
     host.replaceChildren(s("svg", { width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img",
-      "aria-label": "A row for each component, steps left to right. The text says the same." },
+      "aria-label": "A row for each component, steps left to right. As the text says." },
       s("defs", null, s("clipPath", { id: "cut" }, cut),
         s("clipPath", { id: "plot" }, s("rect", { x: LBL, width: room, height: H })), TIP()),
       heads, s("text", { x: 26, y: 15, class: "mute" }, ctx.time(0) && (narrow ? "t (ms)" : "virtual time, ms")),
@@ -88,10 +90,10 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       ...can.map(([l]) => s("circle", { cx: x + 30, cy: Y[l], r: 6, class: "can", onclick: () => ctx.ask(l) })),
       s("circle", { cx: x, cy: y, r: 10, class: "ring" }), label, mark(st.kind, ctx.role(k), x, y));
     const w = label.getComputedTextLength(), off = can.some((r) => r[0] === st.actor) ? 42 : 16;
-    const right = x + shift + off + w < W, left = x + shift - 18 - w > LBL;
-    if (!right && (!left || why)) return label.remove();
-    const lx = right ? x + off : x - 16 - w;
-    label.setAttribute("x", lx);
-    over.insertBefore(s("rect", { x: lx - 4, y: y - 10, width: w + 8, height: 20, rx: 4, class: "pill" }), label);
+    const right = x + shift + off + w < W, left = !why && x + shift - 18 - w > LBL;
+    const lx = right ? x + off : left ? x - 16 - w : -1e9;
+    putLabel(label, lx, y, w);
+    // how long nothing happened, not under the label
+    for (const [low, gx, , , place] of gaps) place(lx < gx + 21 && lx + w > gx - 9 ? y < H / 2 : low);
   } };
 } });

@@ -45,7 +45,9 @@ def test_the_story_of_a_deployment_is_short_and_complete(frames: dict[str, Any])
     main = [step for step in frames["steps"] if step.get("level") == 1]
     assert len(main) <= 30
     assert main[0]["text"] == "You create Deployment web."
-    assert main[-1]["text"] == "The Deployment controller reports 3 of 3 replicas of web ready."
+    assert main[-2]["text"] == "The Deployment controller reports 3 of 3 replicas of web ready."
+    assert main[-1]["label"].endswith(": Deployment web")
+    assert main[-1]["focus"] == "Deployment/default/web"
     assert {step["actor"].partition("/")[0] for step in main} == {"you", "etcd", "kcm", "scheduler", "kubelet"}
 
 
@@ -77,6 +79,27 @@ def test_the_last_state_is_that_of_the_store(frames: dict[str, Any]) -> None:
     assert "managedFields" not in json.dumps(objects)
 
 
+def test_the_main_story_ends_with_the_object_that_its_last_step_speaks_of(frames: dict[str, Any]) -> None:
+    last = max(n for n, step in enumerate(frames["steps"]) if step.get("level") == 1)
+    assert expand(frames)[last]["objects"]["Deployment/default/web"]["status"]["readyReplicas"] == 3
+    with closing(Cluster(nodes=1, seed=7)) as cluster:
+        spec = {"containers": [{"name": "web", "image": "nginx:1.27"}]}
+        cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}, wait=False)
+        shown = Stepper(cluster).frames
+    last = max(n for n, step in enumerate(shown["steps"]) if step.get("level") == 1)
+    conditions = expand(shown)[last]["objects"]["Pod/default/web"]["status"]["conditions"]
+    assert [one["status"] for one in conditions if one["type"] == "Ready"] == ["True"]
+
+
+def test_sentences_name_what_has_no_name_yet_and_the_subresource(frames: dict[str, Any]) -> None:
+    texts = [step["text"] for step in frames["steps"]]
+    pod = next(name for name in expand(frames)[-1]["objects"] if name.startswith("Pod/")).rpartition("/")[2]
+    replica_set = pod.rpartition("-")[0]
+    told = f"Admission plugin ServiceAccount (mutating) changes 4 fields of Pod {replica_set}-…"
+    assert texts.count(told) == 3
+    assert f"The API server serves create Pod/binding {pod}." in texts
+
+
 def test_the_past_looks_as_it_did_when_it_was_the_present(frames: dict[str, Any]) -> None:
     with applied() as cluster:
         cluster.run(until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
@@ -101,3 +124,7 @@ def test_the_reader_can_choose_who_acts() -> None:
         while not stepper.step(main=True):
             pass
         assert cluster.ready("deploy/web")
+        choices = [given for given in cluster.recording().inputs if given.command == "step_ready"]
+        assert len(choices) > 5
+        with closing(Cluster.replay(cluster.share(), to_action=cluster.loop.actions)) as again:
+            assert again.trace.to_jsonl() == cluster.trace.to_jsonl()
