@@ -79,6 +79,8 @@ class Recording:
         try:
             unzip = zlib.decompressobj()
             raw = unzip.decompress(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)), 16 << 20)
+            if not unzip.eof:
+                raise ValueError("its end is missing")  # the checksum, too
             data = json.loads(raw)
             return cls(
                 data["config"],
