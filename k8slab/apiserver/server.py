@@ -17,7 +17,7 @@ from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
-from k8slab.apiserver.handlers.http import Response, handle
+from k8slab.apiserver.handlers.http import Asked, Response, handle
 from k8slab.apiserver.handlers.listing import list_objects, open_watch
 from k8slab.apiserver.handlers.options import ListOptions
 from k8slab.apiserver.handlers.routing import not_served
@@ -225,7 +225,7 @@ class APIServer:
                 raise TypeError(f"{name}: {text!r}: expected a text")
         if not isinstance(body, bytes):
             raise TypeError(f"body: {type(body).__name__}: expected bytes")
-        return handle(self, method, path, query or {}, headers or {}, body, user)
+        return handle(self, Asked(method, path, query or {}, headers or {}, body, user))
 
     async def list_objects(self, ctx: Context, options: ListOptions) -> dict[str, Any]:
         """A list object. Raises StatusErrors."""

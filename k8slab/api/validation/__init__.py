@@ -120,10 +120,7 @@ def _is_namespaced(obj: Object) -> bool:
 
 def validate_create(obj: Object) -> list[Cause]:
     """What is wrong with a new object. `metadata.name` must have been generated already."""
-    gvk = gvk_of(obj)
-    validate = _CREATE.get((gvk.group, gvk.kind))
-    errors = validate(obj) if validate else _validate_any(obj)
-    return errors or validate_metadata(obj["metadata"], _is_namespaced(obj), path_segment)
+    return _as_created(obj) or validate_metadata(obj["metadata"], _is_namespaced(obj), path_segment)
 
 
 def _validate_any(obj: Object) -> list[Cause]:
@@ -133,20 +130,24 @@ def _validate_any(obj: Object) -> list[Cause]:
 
 def validate_update(new: Object, old: Object) -> list[Cause]:
     """What is wrong with replacing `old` by `new`. uid, timestamps and generation must have been carried over."""
-    gvk = gvk_of(new)
-    errors = validate_common_update(new["metadata"], old["metadata"], _is_namespaced(new))
-    update = _UPDATE.get((gvk.group, gvk.kind))
-    if update is not None:
-        return errors + update(new, old)
-    create = _CREATE.get((gvk.group, gvk.kind), _validate_any)
-    return errors + validate_metadata_update(new["metadata"], old["metadata"]) + create(new)
+    return _validate_change(new, old, _UPDATE, _as_created)
 
 
 def validate_status_update(new: Object, old: Object) -> list[Cause]:
     """What is wrong with a write to `/status`."""
+    return _validate_change(new, old, _STATUS_UPDATE, lambda _: [])
+
+
+def _as_created(obj: Object) -> list[Cause]:
+    """By the rules for new objects; an update without rules of its own must pass them too."""
+    gvk = gvk_of(obj)
+    return _CREATE.get((gvk.group, gvk.kind), _validate_any)(obj)
+
+
+def _validate_change(new: Object, old: Object, rules: Mapping[tuple[str, str], Update], other: Create) -> list[Cause]:
     gvk = gvk_of(new)
     errors = validate_common_update(new["metadata"], old["metadata"], _is_namespaced(new))
-    update = _STATUS_UPDATE.get((gvk.group, gvk.kind))
-    if update is not None:
-        return errors + update(new, old)
-    return errors + validate_metadata_update(new["metadata"], old["metadata"])
+    rule = rules.get((gvk.group, gvk.kind))
+    if rule is not None:
+        return errors + rule(new, old)
+    return errors + validate_metadata_update(new["metadata"], old["metadata"]) + other(new)

@@ -18,6 +18,7 @@ from k8slab.api.validation.field import (
     invalid,
     not_found,
     not_supported,
+    one_of,
     required,
     too_many,
 )
@@ -60,14 +61,11 @@ def validate_containers(path: str, containers: Sequence[Container], pod: PodCont
     names: list[str] = []
     for index, container in enumerate(containers):
         where, name = f"{path}[{index}]", container.get("name", "")
-        errors += _validate_common(where, container, pod)
-        errors += _validate_restart_policy(where, container)
+        errors += _validate_common(where, container, pod) + _validate_restart_policy(where, container)
         if name in names:
             errors.append(duplicate(f"{where}.name", name))
         names.append(name)
-        if "lifecycle" in container:
-            errors += validate_lifecycle(f"{where}.lifecycle", container["lifecycle"], pod.grace_period)
-        errors += validate_probes(where, container, pod.grace_period)
+        errors += _validate_hooks(where, container, pod)
     return errors + _validate_host_port_conflicts(path, list(enumerate(containers)))
 
 
@@ -78,22 +76,18 @@ def validate_init_containers(
     names = [container.get("name", "") for container in regular]
     for index, container in enumerate(containers):
         where, name = f"{path}[{index}]", container.get("name", "")
-        errors += _validate_common(where, container, pod)
-        errors += _validate_restart_policy(where, container)
+        errors += _validate_common(where, container, pod) + _validate_restart_policy(where, container)
         if name in names:
             errors.append(duplicate(f"{where}.name", name))
         elif name:
             names.append(name)
         errors += _validate_host_port_conflicts(path, [(0, container)])
         if container.get("restartPolicy") == "Always":
-            if "lifecycle" in container:
-                errors += validate_lifecycle(f"{where}.lifecycle", container["lifecycle"], pod.grace_period)
-            errors += validate_probes(where, container, pod.grace_period)
+            errors += _validate_hooks(where, container, pod)
             continue
-        for key in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
-            if key in container:
-                detail = "may not be set for init containers without restartPolicy=Always"
-                errors.append(forbidden(f"{where}.{key}", detail))
+        detail = "may not be set for init containers without restartPolicy=Always"
+        hooks = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+        errors += [forbidden(f"{where}.{key}", detail) for key in hooks if key in container]
     return errors
 
 
@@ -127,23 +121,24 @@ def validate_image_spaces(path: str, container: Container) -> list[Cause]:
     return [invalid(f"{path}.image", image, "must not have leading or trailing whitespace")]
 
 
+def _validate_hooks(path: str, container: Container, pod: PodContext) -> list[Cause]:
+    errors: list[Cause] = []
+    if "lifecycle" in container:
+        errors += validate_lifecycle(f"{path}.lifecycle", container["lifecycle"], pod.grace_period)
+    return errors + validate_probes(path, container, pod.grace_period)
+
+
 def _validate_common(path: str, container: Container, pod: PodContext) -> list[Cause]:
     name = container.get("name", "")
     errors = each(f"{path}.name", name, is_dns1123_label(name)) if name else [required(f"{path}.name")]
     if not container.get("image"):
         errors.append(required(f"{path}.image"))
     policy = container.get("terminationMessagePolicy", "")
-    if policy not in ("File", "FallbackToLogsOnError"):
-        where = f"{path}.terminationMessagePolicy"
-        supported = ("File", "FallbackToLogsOnError")
-        errors.append(not_supported(where, policy, supported) if policy else required(where))
+    errors += one_of(f"{path}.terminationMessagePolicy", policy, ("File", "FallbackToLogsOnError"))
     errors += _validate_ports(f"{path}.ports", container.get("ports", ()))
     errors += validate_environment(path, container)
     errors += validate_volume_mounts(path, container, pod.volumes)
-    pull_policy = container.get("imagePullPolicy", "")
-    if pull_policy not in _PULL_POLICIES:
-        where = f"{path}.imagePullPolicy"
-        errors.append(not_supported(where, pull_policy, _PULL_POLICIES) if pull_policy else required(where))
+    errors += one_of(f"{path}.imagePullPolicy", container.get("imagePullPolicy", ""), _PULL_POLICIES)
     errors += validate_container_resources(f"{path}.resources", container.get("resources", {}), pod.claim_names)
     errors += _validate_resize_policy(f"{path}.resizePolicy", container.get("resizePolicy", ()), pod.restart_policy)
     return errors + validate_security_context(
@@ -172,10 +167,7 @@ def _validate_ports(path: str, ports: Sequence[Mapping[str, Any]]) -> list[Cause
             errors.append(required(f"{where}.containerPort"))
         if number := port.get("hostPort", 0):
             errors += each(f"{where}.hostPort", number, is_valid_port_num(number))
-        protocol = port.get("protocol", "")
-        if protocol not in _PROTOCOLS:
-            where = f"{where}.protocol"
-            errors.append(not_supported(where, protocol, _PROTOCOLS) if protocol else required(where))
+        errors += one_of(f"{where}.protocol", port.get("protocol", ""), _PROTOCOLS)
     return errors
 
 
@@ -201,9 +193,8 @@ def _validate_resize_policy(path: str, policies: Sequence[Mapping[str, Any]], re
         if resource in seen:
             errors.append(duplicate(f"{path}[{index}]", resource))
         seen.append(resource)
-        for value, supported in ((resource, ("cpu", "memory")), (restart, ("NotRequired", "RestartContainer"))):
-            if value not in supported:
-                errors.append(not_supported(path, value, supported) if value else required(path))
+        errors += one_of(path, resource, ("cpu", "memory"))
+        errors += one_of(path, restart, ("NotRequired", "RestartContainer"))
         if restart_policy == "Never" and restart != "NotRequired":
             errors.append(invalid(path, restart, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
     return errors

@@ -33,6 +33,7 @@ __all__ = [
     "not_negative",
     "not_supported",
     "omitted",
+    "one_of",
     "required",
     "too_long",
     "too_many",
@@ -134,6 +135,13 @@ def internal_error(path: str, detail: str) -> Cause:
 def each(path: str, value: Any, messages: Iterable[str]) -> list[Cause]:
     """One `invalid` for each message of a syntax rule."""
     return [invalid(path, value, message) for message in messages]
+
+
+def one_of(path: str, value: str, supported: Sequence[str]) -> list[Cause]:
+    """A value that must be set, to one of these."""
+    if value in supported:
+        return []
+    return [not_supported(path, value, supported) if value else required(path)]
 
 
 def not_negative(path: str, value: int | None) -> list[Cause]:

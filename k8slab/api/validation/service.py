@@ -19,6 +19,7 @@ from k8slab.api.validation.field import (
     forbidden,
     invalid,
     not_supported,
+    one_of,
     required,
     too_many,
 )
@@ -80,8 +81,7 @@ def _validate_spec(metadata: Object, spec: Object) -> list[Cause]:
     for index, address in enumerate(spec.get("externalIPs", ())):
         where = f"spec.externalIPs[{index}]"
         errors += validate_ip(where, address) or validate_non_special_ip(where, address)
-    if kind not in _TYPES:
-        errors.append(not_supported("spec.type", kind, _TYPES) if kind else required("spec.type"))
+    errors += one_of("spec.type", kind, _TYPES)
     errors += _validate_node_ports(kind, ports)
     errors += _validate_load_balancer(metadata, spec, kind)
     return errors + _validate_traffic_policies(spec, kind)
@@ -113,9 +113,7 @@ def _validate_port(path: str, port: Object, needs_name: bool, names: list[str]) 
     elif needs_name:
         errors.append(required(f"{path}.name"))
     errors += each(f"{path}.port", number, is_valid_port_num(number))
-    if protocol not in _PROTOCOLS:
-        where = f"{path}.protocol"
-        errors.append(not_supported(where, protocol, _PROTOCOLS) if protocol else required(where))
+    errors += one_of(f"{path}.protocol", protocol, _PROTOCOLS)
     errors += validate_port_num_or_name(f"{path}.targetPort", port.get("targetPort", 0))
     if "appProtocol" in port:
         errors += each(f"{path}.appProtocol", port["appProtocol"], is_qualified_name(port["appProtocol"]))
@@ -128,8 +126,7 @@ def _validate_session_affinity(spec: Object) -> list[Cause]:
     if affinity == "None":
         return [] if config is None else [forbidden(path, "must not be set when session affinity is None")]
     if affinity != "ClientIP":
-        where, supported = "spec.sessionAffinity", ("ClientIP", "None")
-        return [not_supported(where, affinity, supported) if affinity else required(where)]
+        return one_of("spec.sessionAffinity", affinity, ("ClientIP", "None"))
     for step in ("", ".clientIP", ".clientIP.timeoutSeconds"):
         if step:
             config = (config or {}).get(step.rpartition(".")[2])
@@ -254,8 +251,8 @@ def _validate_traffic_policies(spec: Object, kind: str) -> list[Cause]:
     if not is_external:
         if external:
             errors.append(invalid(where, external, "may only be set for externally-accessible services"))
-    elif external not in _POLICIES:
-        errors.append(not_supported(where, external, _POLICIES) if external else required(where))
+    else:
+        errors += one_of(where, external, _POLICIES)
     if check and not (kind == "LoadBalancer" and external == "Local"):
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         errors.append(invalid("spec.healthCheckNodePort", check, detail))
@@ -319,9 +316,7 @@ MAX_ENDPOINT_PORTS = 20000
 def validate_endpoint_slice_create(endpoint_slice: Object) -> list[Cause]:
     errors = validate_metadata(endpoint_slice["metadata"], True, dns_subdomain)
     kind = endpoint_slice.get("addressType", "")
-    supported = ("FQDN", "IPv4", "IPv6")
-    if kind not in supported:
-        errors.append(not_supported("addressType", kind, supported) if kind else required("addressType"))
+    errors += one_of("addressType", kind, ("FQDN", "IPv4", "IPv6"))
     endpoints, ports = endpoint_slice.get("endpoints") or (), endpoint_slice.get("ports") or ()
     if len(endpoints) > MAX_ENDPOINTS:
         errors.append(too_many("endpoints", len(endpoints), MAX_ENDPOINTS))

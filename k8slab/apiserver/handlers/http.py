@@ -25,7 +25,7 @@ from k8slab.apiserver.streams import Connection, EventStream
 if TYPE_CHECKING:
     from k8slab.apiserver.server import APIServer
 
-__all__ = ["Frames", "Response", "handle"]
+__all__ = ["Asked", "Frames", "Response", "handle"]
 
 _NOT_FOUND = b"404 page not found\n"
 _HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
@@ -52,6 +52,17 @@ class Frames:
         self.stream.close()
 
 
+class Asked(NamedTuple):
+    """A request as it came. `user`: who sent it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    user: str
+
+
 class Response(NamedTuple):
     """`headers` have lower-case names; a header with several values is a list. A watch has `frames`, no body."""
 
@@ -61,17 +72,9 @@ class Response(NamedTuple):
     frames: Frames | None = None
 
 
-async def handle(
-    server: APIServer,
-    method: str,
-    path: str,
-    query: Mapping[str, str],
-    headers: Mapping[str, str],
-    body: bytes,
-    user: str,
-) -> Response:
+async def handle(server: APIServer, asked: Asked) -> Response:
     """Answer a request. StatusErrors become answers."""
-    method = method.upper()
+    method, path = asked.method.upper(), asked.path
     if path in _HEALTH:
         return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
     document = discovery(path, server.scheme)
@@ -80,22 +83,15 @@ async def handle(
             if method not in ("GET", "HEAD"):
                 raise method_not_allowed()
             return Response(200, {"content-type": JSON}, encode_body(document, JSON))
-        return await _resource(server, method, path, query, headers, body, user)
+        return await _resource(server, asked, method)
     except NoSuchPathError:
         return Response(404, {"content-type": "text/plain; charset=utf-8"}, _NOT_FOUND)
     except StatusError as error:
         return Response(*error_body(error))
 
 
-async def _resource(
-    server: APIServer,
-    method: str,
-    path: str,
-    query: Mapping[str, str],
-    headers: Mapping[str, str],
-    body: bytes,
-    user: str,
-) -> Response:
+async def _resource(server: APIServer, asked: Asked, method: str) -> Response:
+    _, path, query, headers, body, user = asked
     found = route(method, path, query, server.scheme)
     output = output_type(header(headers, "Accept"))
     request, warnings = _request(server, found, query, header(headers, "Content-Type"), body)

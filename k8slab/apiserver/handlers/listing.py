@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.errors import BadRequestError, ExpiredError, StatusError
-from k8slab.api.objects import Frozen
+from k8slab.api.objects import Frozen, key_of
 from k8slab.api.transport import Request
 from k8slab.apiserver.handlers.options import ListOptions, parse_resource_version
 from k8slab.apiserver.registry import Context, Store
@@ -118,13 +118,7 @@ async def _state(
         if wanted.start:
             raise list_expired(encode_continue(wanted.start, prefix, ANY_REVISION)) from None
         raise
-    return {_cache_key(obj): obj for obj in page.items}, page.revision
-
-
-def _cache_key(obj: Frozen) -> str:
-    metadata = obj["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+    return {key_of(obj): obj for obj in page.items}, page.revision
 
 
 def _page(state: dict[str, Frozen], watch: CacheWatch, wanted: _Wanted, revision: int) -> _Found:
