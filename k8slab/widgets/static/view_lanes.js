@@ -47,10 +47,9 @@ register("lanes", { label: "Lanes", mount(host, ctx) {
       m.append(s("title", null, steps[k].text));
       g.append(m);
     });
-    g.append(...gaps.map((q) => q[3]));
     times = ticks.map(([j, tx, t]) => [j, tx, s("text", { x: tx, y: 15, "text-anchor": "middle", class: "mute" }, ctx.time(t))]);
     over = s("g");
-    scene = s("g", { class: "scene" }, times.map((q) => q[2]), g, over);
+    scene = s("g", { class: "scene" }, times.map((q) => q[2]), g, over, s("g", { "clip-path": "url(#cut)" }, gaps.map((q) => q[3])));
     const heads = rows.map((l) => {
       const [band, held, ...rest] = laneHead(l.role, narrow ? l.short : l.label, Y[l.id], LH, LBL, W);
       bands.push([l.id, band]);
