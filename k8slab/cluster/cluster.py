@@ -41,7 +41,7 @@ from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, milliseconds, plain_data
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
-from k8slab.cluster.recorded import blank_recording, cluster_arguments
+from k8slab.cluster.recorded import blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
@@ -118,9 +118,8 @@ class Cluster:
         )
         self._is_closed = False
         self._inputs: list[Input] = []
-        own = (("order", not isinstance(order, str)), ("controllers", controllers))
-        self._not_recorded = [name for name, given in own if given]
-        self.features = FeatureGates(release, overrides=dict(gates or {}))
+        self._not_recorded = own_code(order=not isinstance(order, str), controllers=bool(controllers))
+        self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace))
         self.network = Network(self.loop)

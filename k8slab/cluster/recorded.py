@@ -12,7 +12,7 @@ from typing import Any
 from k8slab.kubelet import NodeConfig, Timings
 from k8slab.sim import PROFILES, Hold, LatencyProfile, Recording
 
-__all__ = ["blank_recording", "cluster_arguments"]
+__all__ = ["blank_recording", "cluster_arguments", "own_code"]
 
 
 def blank_recording(
@@ -34,6 +34,11 @@ def blank_recording(
         "timings": asdict(timings),
     }
     return Recording(config, seed, (), order, dict(choices or {}), tuple(holds))
+
+
+def own_code(**given: bool) -> list[str]:
+    """The arguments that were code of the caller's own: a run with those cannot be recorded."""
+    return [name for name, is_own in given.items() if is_own]
 
 
 def cluster_arguments(recording: Recording) -> dict[str, Any]:
