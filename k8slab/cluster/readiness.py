@@ -14,6 +14,8 @@ from k8slab.cluster.mirror import Mirror
 
 __all__ = ["ACTED_ON", "DATA", "is_ready", "not_acted_on", "not_ready"]
 
+_NOT_SEEN = "its last change has not been seen by the controller"
+
 
 def not_ready(obj: Object, mirror: Mirror) -> str:
     """Why `obj` (as the store has it) is not ready; "" when it is, or when readiness means nothing for its kind."""
@@ -29,12 +31,16 @@ def is_ready(obj: Object, mirror: Mirror) -> bool:
     return not not_ready(obj, mirror)
 
 
+def _is_observed(obj: Object) -> bool:
+    status = obj.get("status") or {}
+    return bool(status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0))
+
+
 def _has_its_replicas(obj: Object) -> bool:
     """Of a Deployment or ReplicaSet: the last change was seen, and all replicas are new and available."""
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
     counts = ("replicas", "availableReplicas") + (("updatedReplicas",) if obj.get("kind") == "Deployment" else ())
-    has_seen: bool = status.get("observedGeneration", 0) >= obj["metadata"].get("generation", 0)
-    return has_seen and all(status.get(count, 0) == want for count in counts)
+    return _is_observed(obj) and all(status.get(count, 0) == want for count in counts)
 
 
 def not_acted_on(gvk: GVK) -> str:
@@ -99,8 +105,8 @@ def _replica_set(obj: Object, mirror: Mirror) -> str:
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
     if _has_its_replicas(obj):
         return ""
-    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
-        return "its last change has not been seen by the controller"
+    if not _is_observed(obj):
+        return _NOT_SEEN
     have = status.get("availableReplicas", 0)
     failure = _condition(obj, "ReplicaFailure")
     if failure.get("status") == "True":
@@ -112,8 +118,8 @@ def _deployment(obj: Object, mirror: Mirror) -> str:
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
     if _has_its_replicas(obj):
         return ""
-    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
-        return "its last change has not been seen by the controller"
+    if not _is_observed(obj):
+        return _NOT_SEEN
     available = status.get("availableReplicas", 0)
     progressing = _condition(obj, "Progressing")
     why = f": {progressing.get('message')}" if progressing.get("reason") == "ProgressDeadlineExceeded" else ""

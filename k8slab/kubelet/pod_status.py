@@ -157,6 +157,14 @@ def _list(names: Sequence[str]) -> str:
     return "[" + " ".join(names) + "]"
 
 
+def _when_none_lack(condition: str, reason: str, lacking: Mapping[str, Sequence[str]]) -> Condition:
+    """True, or False naming the containers with a status of each sort."""
+    texts = [f"containers with {sort} status: {_list(names)}" for sort, names in lacking.items() if names]
+    if texts:
+        return {"type": condition, "status": "False", "reason": reason, "message": ", ".join(texts)}
+    return {"type": condition, "status": "True"}
+
+
 def containers_ready_condition(
     spec: Object, init_statuses: Sequence[Object], statuses: Sequence[Object], phase: str
 ) -> Condition:
@@ -166,19 +174,7 @@ def containers_ready_condition(
         return {"type": "ContainersReady", "status": "False", "reason": "PodCompleted"}
     if phase == "Failed" and not unknown:
         return {"type": "ContainersReady", "status": "False", "reason": "PodFailed"}
-    messages = []
-    if unknown:
-        messages.append(f"containers with unknown status: {_list(unknown)}")
-    if unready:
-        messages.append(f"containers with unready status: {_list(unready)}")
-    if messages:
-        return {
-            "type": "ContainersReady",
-            "status": "False",
-            "reason": "ContainersNotReady",
-            "message": ", ".join(messages),
-        }
-    return {"type": "ContainersReady", "status": "True"}
+    return _when_none_lack("ContainersReady", "ContainersNotReady", {"unknown": unknown, "unready": unready})
 
 
 def pod_ready_condition(spec: Object, conditions: Sequence[Object], containers_ready: Object) -> Condition:
@@ -221,16 +217,4 @@ def initialized_condition(
         return {"type": "Initialized", "status": "True", "reason": "PodCompleted"}
     if any(_has_started(mains.get(container["name"])) for container in spec.get("containers") or []):
         unknown, incomplete = [], []
-    messages = []
-    if unknown:
-        messages.append(f"containers with unknown status: {_list(unknown)}")
-    if incomplete:
-        messages.append(f"containers with incomplete status: {_list(incomplete)}")
-    if messages:
-        return {
-            "type": "Initialized",
-            "status": "False",
-            "reason": "ContainersNotInitialized",
-            "message": ", ".join(messages),
-        }
-    return {"type": "Initialized", "status": "True"}
+    return _when_none_lack("Initialized", "ContainersNotInitialized", {"unknown": unknown, "incomplete": incomplete})

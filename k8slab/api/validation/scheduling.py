@@ -12,7 +12,12 @@ from k8slab.api.errors import Cause
 from k8slab.api.names import is_dns1123_subdomain, is_qualified_name, is_valid_label_value
 from k8slab.api.validation.field import duplicate, each, forbidden, invalid, not_supported, required
 from k8slab.api.validation.metadata import dns_label
-from k8slab.api.validation.selectors import validate_label_name, validate_label_selector
+from k8slab.api.validation.selectors import (
+    NOT_AN_OPERATOR,
+    validate_label_name,
+    validate_label_selector,
+    validate_operator,
+)
 
 __all__ = [
     "TAINT_EFFECTS",
@@ -27,7 +32,6 @@ __all__ = [
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_NOT_AN_OPERATOR = "not a valid selector operator"
 Term = Mapping[str, Any]
 
 
@@ -74,21 +78,8 @@ def validate_node_selector_term(path: str, term: Term, *, check_values: bool = T
 
 
 def _validate_node_requirement(path: str, requirement: Term, check_values: bool) -> list[Cause]:
-    errors: list[Cause] = []
-    operator, values = requirement.get("operator", ""), requirement.get("values", ())
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(forbidden(f"{path}.values", detail))
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            errors.append(required(f"{path}.values", detail))
-    else:
-        errors.append(invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR))
+    values = requirement.get("values", ())
+    errors = validate_operator(path, requirement.get("operator", ""), values, numeric=True)
     errors += validate_label_name(f"{path}.key", requirement.get("key", ""))
     if check_values:
         for index, value in enumerate(values):
@@ -100,7 +91,7 @@ def _validate_field_requirement(path: str, requirement: Term) -> list[Cause]:
     errors: list[Cause] = []
     operator, values, key = requirement.get("operator", ""), requirement.get("values", ()), requirement.get("key", "")
     if operator not in ("In", "NotIn"):
-        errors.append(invalid(f"{path}.operator", operator, _NOT_AN_OPERATOR))
+        errors.append(invalid(f"{path}.operator", operator, NOT_AN_OPERATOR))
     elif len(values) != 1:
         detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         errors.append(required(f"{path}.values", detail))

@@ -6,7 +6,7 @@ Simplified: no server-side apply, no audit; a request is not cut off after 34 s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.decoding import DecodeError, decode
@@ -261,9 +261,9 @@ def _mapping(body: object) -> Mapping[str, Any] | None:
 async def _subresource(server: APIServer, ctx: Context, request: Request) -> Answer:
     name = request.subresource
     if name == "binding" or ctx.gvr.resource == "bindings":
-        return await _bind(server, ctx, request)
+        return await _act(server, ctx, request, "a Binding", server.binding.create)
     if name == "eviction":
-        return await _evict(server, ctx, request)
+        return await _act(server, ctx, request, "an Eviction", server.eviction.create)
     if name in ("status", "finalize"):
         if request.verb == "get":
             return Answer(200, await server.store(ctx.gvr).get(ctx))
@@ -275,22 +275,20 @@ async def _subresource(server: APIServer, ctx: Context, request: Request) -> Ans
     raise NotFoundError("the server could not find the requested resource", details={})
 
 
-async def _bind(server: APIServer, ctx: Context, request: Request) -> Answer:
+async def _act(
+    server: APIServer,
+    ctx: Context,
+    request: Request,
+    expected: str,
+    create: Callable[[Context, Mapping[str, Any]], Awaitable[Object]],
+) -> Answer:
+    """A subresource that is only created, as an act: a Binding, an Eviction."""
     ctx.dry_run = check_write_options(request.params, "CreateOptions")
     body = _mapping(request.body)
     if body is None:
-        raise BadRequestError(f"body: expected a Binding, got {type(request.body).__name__}")
+        raise BadRequestError(f"body: expected {expected}, got {type(request.body).__name__}")
     admitted = await server.chain.admit(Attributes(ctx, "CREATE", body, None))
-    return Answer(201, await server.binding.create(ctx, admitted or body))
-
-
-async def _evict(server: APIServer, ctx: Context, request: Request) -> Answer:
-    ctx.dry_run = check_write_options(request.params, "CreateOptions")
-    body = _mapping(request.body)
-    if body is None:
-        raise BadRequestError(f"body: expected an Eviction, got {type(request.body).__name__}")
-    admitted = await server.chain.admit(Attributes(ctx, "CREATE", body, None))
-    return Answer(201, await server.eviction.create(ctx, admitted or body))
+    return Answer(201, await create(ctx, admitted or body))
 
 
 async def _scale(server: APIServer, ctx: Context, request: Request) -> Answer:
