@@ -36,6 +36,8 @@ _INTEGERS = (
     (re.compile(r"[-+]?0[oO]?[0-7]+").fullmatch, 8),
     (re.compile(r"[-+]?(?:0|[1-9][0-9]*)").fullmatch, 10),
 )
+_MOST_DIGITS = 1000  # far more than 64 bits have; Python refuses to read very long ones
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = "plain"
 _CONSTANTS: dict[str, Any] = {
@@ -235,6 +237,8 @@ class _Construction:
 
     def scalar(self, node: yaml.ScalarNode) -> Any:
         text, tag = str(node.value), str(node.tag)
+        if _SURROGATE.search(text):
+            raise self.error("found invalid Unicode character escape code", node)
         if tag == _PLAIN:
             return self.plain(text, node)
         if tag == f"{_TAG}binary":
@@ -259,7 +263,7 @@ class _Construction:
 def _number(digits: str, text: str) -> Any:
     """The number a plain scalar means, or the text itself."""
     for matches, base in _INTEGERS:
-        if matches(digits):
+        if len(digits) <= _MOST_DIGITS and matches(digits):
             number = int(digits, base)
             if -(1 << 63) <= number < 1 << 64:
                 return number
@@ -298,6 +302,7 @@ def _parse_json(text: str) -> list[Document | YAMLError] | None:
             return [YAMLError("nested too deeply", offset + 1)]
         except ValueError:
             return None
+        value = _without_surrogates(value, text[rest:position])
         document = Document(value, offset + 1, None, text[rest:position], offset)
         problem = _problem(document)
         if problem is not None:
@@ -305,6 +310,13 @@ def _parse_json(text: str) -> list[Document | YAMLError] | None:
         if value is not None:
             documents.append(document)
     return documents
+
+
+def _without_surrogates(value: Any, text: str) -> Any:
+    """Half of a surrogate pair is no character: Go's decoder reads U+FFFD in its place, and so do we."""
+    if "\\ud" not in text.lower() and not _SURROGATE.search(text):
+        return value
+    return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
 def _problem(document: Document) -> YAMLError | None:

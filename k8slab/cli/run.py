@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run"]
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}
+_LONGEST_MS = 8_760 * 3_600_000
 
 
 def duration_ms(text: str) -> int:
     """`90s`, `5m`, `250ms`, `1h30m` in milliseconds; a bare number is seconds."""
-    parts = re.fullmatch(r"(\d+)|((?:\d+(?:ms|s|m|h))+)", text)
+    parts = re.fullmatch(r"([0-9]{1,12})|((?:[0-9]{1,12}(?:ms|s|m|h))+)", text)
     if parts is None:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a duration such as 300s, 5m or 1h30m")
     if parts[1]:
-        return int(text) * 1_000
-    return sum(int(n) * _UNITS_MS[u] for n, u in re.findall(r"(\d+)(ms|s|m|h)", text))
+        total = int(text) * 1_000
+    else:
+        total = sum(int(n) * _UNITS_MS[u] for n, u in re.findall(r"(\d+)(ms|s|m|h)", text))
+    if total > _LONGEST_MS:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 8760h (a year) at the most")
+    return total
 
 
 def node_count(text: str) -> int:
@@ -67,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from k8slab.cluster import ApplyError, Cluster
 
-    if args.trace is not None and not args.trace.absolute().parent.is_dir():
+    if args.trace is not None and (args.trace.is_dir() or not args.trace.absolute().parent.is_dir()):
         print(f"k8slab run: --trace {args.trace}: expected a file in a folder that exists", file=sys.stderr)
         return 2
     manifests, problems = _read(args.files)

@@ -374,6 +374,8 @@ class Cluster:
 
         if not isinstance(resource, str):
             raise TypeError(f"resource: {resource!r}: expected a text such as pods or pod/web-0")
+        if not isinstance(namespace, str):
+            raise TypeError(f"namespace: {namespace!r}: expected a text")
         kind, _, name = resource.partition("/")
         info = self.control_plane.server.scheme.find(kind)
         home = namespace if info.namespaced and not all_namespaces else ""

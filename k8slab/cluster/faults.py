@@ -77,7 +77,7 @@ class Faults:
     # -- names -------------------------------------------------------------------------------------
 
     def _machine(self, name: str) -> Machine:
-        if name not in self._nodes:
+        if not isinstance(name, str) or name not in self._nodes:
             raise ValueError(f"node {name!r}: expected one of {', '.join(self._nodes)}")
         return self._nodes[name]
 
@@ -93,6 +93,6 @@ class Faults:
 
     def _process(self, name: str) -> Process:
         processes = self._processes()
-        if name not in processes:
+        if not isinstance(name, str) or name not in processes:
             raise ValueError(f"component {name!r}: expected one of {', '.join(processes)}")
         return processes[name]

@@ -29,7 +29,9 @@ def milliseconds(name: str, value: Any) -> int:
 def plain_data(name: str, value: Any) -> Any:
     """A copy of JSON-like data; ValueError for what JSON cannot hold (cycles, NaN, objects, endless nesting)."""
     try:
-        return json.loads(json.dumps(value, allow_nan=False))
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()  # half of a surrogate pair is no character
+        return json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{name}: expected plain data as JSON can hold it: {_reason(value) or error}") from None
 
@@ -53,6 +55,8 @@ def check_arguments(
         raise TypeError(f"nodes: {nodes!r}: expected a number, or a list of NodeConfig")
     if isinstance(seed, bool) or not isinstance(seed, int | str):
         raise TypeError(f"seed: {seed!r}: expected a number or a text")
+    if isinstance(seed, str) and any("\ud800" <= character <= "\udfff" for character in seed):
+        raise ValueError(f"seed: {seed!r}: expected text that UTF-8 can hold")
     if not isinstance(release, str):
         raise TypeError(f"release: {release!r}: expected a text such as '1.36'")
     if isinstance(apiservers, bool) or not isinstance(apiservers, int) or not 1 <= apiservers <= 10:

@@ -40,14 +40,14 @@ def load(source: str | Path | Object | Iterable[Object]) -> list[Manifest]:
     if isinstance(source, str | Path):
         files = manifest_files(Path(source))
         return [m for f in files for m in load_manifests(f.read_text(encoding="utf-8"), source=str(f))]
-    if not isinstance(source, Iterable):
+    if isinstance(source, bytes | bytearray) or not isinstance(source, Iterable):
         raise TypeError(f"source: {source!r}: expected YAML or JSON text, a path, an object, or several objects")
     return _from_objects(source)
 
 
 def _is_path(text: str) -> bool:
     """Whether a text is the name of a file or folder that exists, and not a manifest."""
-    if "\n" in text or text.lstrip()[:1] in ("{", "["):
+    if not text.strip() or "\n" in text or text.lstrip()[:1] in ("{", "["):
         return False
     try:
         return Path(text).exists()

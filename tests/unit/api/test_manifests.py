@@ -204,3 +204,10 @@ def test_metadata_of_a_foreign_kind_is_checked_as_of_any() -> None:
     text = "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, finalizers: -1}\n"
     with pytest.raises(ManifestError, match=r"line 3, column 21: metadata\.finalizers: -1: expected a list"):
         load_manifests(text)
+
+
+def test_half_of_a_surrogate_pair_in_json_is_the_replacement_character() -> None:
+    """As Go's encoding/json reads it; a whole pair is one character."""
+    (document,) = parse_documents('{"half": ["\\ud800"], "whole": "\\ud83d\\ude00"}')
+    assert isinstance(document, Document)
+    assert document.value == {"half": ["\ufffd"], "whole": "\U0001f600"}

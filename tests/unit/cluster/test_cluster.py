@@ -493,6 +493,10 @@ NAN = float("nan")
         (ValueError, "patch: expected plain data", lambda c: c.patch("node/node-1", {"spec": {"x": NAN}})),
         (TypeError, "reference: None", lambda c: c.delete(None)),
         (TypeError, "resource: 5", lambda c: c.get(5)),
+        (TypeError, "namespace: 3", lambda c: c.get("pods", namespace=3)),
+        (TypeError, "source: b'x'", lambda c: c.apply(b"x")),
+        (ValueError, r"component \[\]", lambda c: c.crash([])),
+        (ValueError, "object 1: ", lambda c: c.apply({"data": {"a": "\ud800"}})),
         (ValueError, "object 1: expected plain data", lambda c: c.apply({"kind": NAN})),
     ],
     ids=[
@@ -505,6 +509,10 @@ NAN = float("nan")
         "a patch that JSON cannot hold",
         "no reference",
         "a number for a resource",
+        "a number for a namespace",
+        "bytes for a source",
+        "a list for a component",
+        "half of a surrogate pair",
         "an object that JSON cannot hold",
     ],
 )
