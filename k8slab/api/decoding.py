@@ -87,35 +87,38 @@ class _Mismatch(Exception):
         self.struct = ""
 
 
+_NOTHING: Mapping[str, Any] = {}
 _ANY_KIND = GVK("", "v1", "ConfigMap")  # its metadata is as that of any kind
 
 
-def decode(obj: Mapping[str, Any], gvk: GVK | None = None) -> Decoded:
+def decode(obj: Mapping[str, Any], gvk: GVK | None = None, known: Mapping[str, Any] = _NOTHING) -> Decoded:
     """`obj` as its kind's struct holds it; DecodeError (a ValueError) when a value does not fit.
 
     `gvk`: the kind to decode into, the object's own by default. Of an object without a schema only the metadata is
-    known; the rest is copied as it is.
+    known; the rest is copied as it is. `known`: an object of that kind that was decoded before. Values that are in
+    both, at the same place, are taken over without another look.
     """
     gvk = gvk or gvk_of(obj)
     name = type_of(gvk)
     if not name:
-        return _without_schema(obj)
+        return _without_schema(obj, known)
     dropped: list[str] = []
     try:
-        result = _struct(obj, name, dropped)
+        result = _struct(obj, name, dropped, known)
     except _Mismatch as e:
         raise _error(e) from None
     return Decoded(result, tuple(unknown_fields(obj, name)) if dropped else ())
 
 
-def _without_schema(obj: Mapping[str, Any]) -> Decoded:
+def _without_schema(obj: Mapping[str, Any], known: Mapping[str, Any]) -> Decoded:
+    same = {k: v for k, v in known.items() if k != "metadata" and obj.get(k) is v}
     try:
-        free: dict[str, Any] = plain_copy(obj)
+        free: dict[str, Any] = plain_copy({k: v for k, v in obj.items() if k not in same} if same else obj) | same
     except UnfitError as e:
         raise DecodeError(e.reason, tuple(e.steps), e.value, e.expected) from None
     if "metadata" not in obj:
         return Decoded(free, ())
-    like = decode({"metadata": obj["metadata"]}, _ANY_KIND)
+    like = decode({"metadata": obj["metadata"]}, _ANY_KIND, known)
     return Decoded({**free, "metadata": like.object["metadata"]}, like.unknown)
 
 
@@ -141,7 +144,7 @@ def _json_kind(value: Any) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
+def _struct(value: Any, name: str, dropped: list[str], known: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
     if not isinstance(value, _OBJECT):
         raise _Mismatch(value, None)
     fields = fields_of(name)
@@ -151,9 +154,12 @@ def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
         if field is None:
             dropped.append(key)
         elif item is not None:
-            if not (field.code == "s" and isinstance(item, str)):  # the usual case needs no call
+            if known and item is known.get(key):
+                result[key] = item
+                continue
+            if type(item) is not str or field.code != "s":  # the usual case needs no call
                 try:
-                    item = _value(item, field, dropped)
+                    item = _value(item, field, dropped, known.get(key) or _NOTHING)
                 except _Mismatch as e:
                     e.struct = e.struct or name.partition(".")[2]
                     e.steps.append(key)
@@ -166,12 +172,12 @@ def _struct(value: Any, name: str, dropped: list[str]) -> dict[str, Any]:
     return result
 
 
-def _value(value: Any, field: FieldType, dropped: list[str]) -> Any:
+def _value(value: Any, field: FieldType, dropped: list[str], known: Mapping[str, Any] = _NOTHING) -> Any:
     code = field.code
     if code == "#":
         if not isinstance(value, _OBJECT):
             raise _Mismatch(value, field)
-        return _struct(value, field.type, dropped)
+        return _struct(value, field.type, dropped, known)
     if code == "s":
         if not isinstance(value, str):
             raise _Mismatch(value, field)

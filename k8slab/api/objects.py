@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 __all__ = ["Frozen", "FrozenList", "Object", "freeze", "key_of", "thaw"]
 
 Object: TypeAlias = Mapping[str, Any]
+_ATOMS = (str, int, bool)  # nothing to freeze, and nearly all there is
 _READ_ONLY = "read-only: this object came from the API server or a cache; thaw() it first"
 
 
@@ -55,12 +56,13 @@ class FrozenList(list[Any]):
 
 def freeze(value: Any) -> Any:
     """A read-only copy; parts that are frozen already are shared, not copied."""
-    if isinstance(value, (Frozen, FrozenList)):
+    kind = type(value)
+    if kind is Frozen or kind is FrozenList:
         return value
     if isinstance(value, dict):
-        return Frozen({k: freeze(v) if isinstance(v, (dict, list)) else v for k, v in value.items()})
+        return Frozen({k: v if type(v) in _ATOMS else freeze(v) for k, v in value.items()})
     if isinstance(value, list):
-        return FrozenList([freeze(v) if isinstance(v, (dict, list)) else v for v in value])
+        return FrozenList([v if type(v) in _ATOMS else freeze(v) for v in value])
     return value
 
 

@@ -19,6 +19,7 @@ __all__ = ["MAX_DEPTH", "UnfitError", "path_text", "plain_copy"]
 
 MAX_DEPTH = 200
 _SHOWN_STEPS = 4
+_ATOMS = (str, int, bool)
 _OBJECT = (dict, Mapping)  # a dict is quick to tell, and nearly always what there is
 
 
@@ -53,7 +54,7 @@ def plain_copy(value: Any) -> Any:
 
 
 def _copy(value: Any, depth: int) -> Any:
-    if isinstance(value, (str, int)) or value is None:
+    if value is None or isinstance(value, _ATOMS):
         return value
     if isinstance(value, float):
         if math.isfinite(value):
@@ -70,10 +71,10 @@ def _copy(value: Any, depth: int) -> Any:
         expected = f"at most {MAX_DEPTH} levels, and nothing that contains itself"
         raise UnfitError("exceeded max depth", None, expected)
     for key, item in items:
-        if not isinstance(key, str) and isinstance(result, dict):
+        if type(key) is not str and not isinstance(key, str) and isinstance(result, dict):
             raise UnfitError(f"json: unsupported type of key: {key!r}", key, "texts as keys")
         try:
-            result[key] = item if isinstance(item, str) else _copy(item, depth + 1)
+            result[key] = item if type(item) in _ATOMS else _copy(item, depth + 1)
         except UnfitError as error:
             error.steps.append(key)
             raise

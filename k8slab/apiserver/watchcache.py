@@ -107,7 +107,7 @@ class CacheWatch:
             return True
         if not self.labels.matches(obj["metadata"].get("labels")):
             return False
-        return self.fields.empty or self.fields.matches(self.cache.attributes(obj))
+        return self.fields.empty or self.fields.matches(self.cache.selectable(obj))
 
     def offer(self, change: Change) -> None:
         """Turn a change into the event this watch should see, if any."""
@@ -161,6 +161,7 @@ class WatchCache:
         self._watches: dict[int, CacheWatch] = {}
         self._by_index: dict[str, dict[int, CacheWatch]] = {}
         self._numbers = 0
+        self._selectable: dict[int, tuple[Frozen, Mapping[str, str]]] = {}  # by id(), the latest two
 
     # -- changes -----------------------------------------------------------------------------------
 
@@ -207,10 +208,19 @@ class WatchCache:
             seen: dict[str, None] = {}
             for obj in (change.obj, change.prev):
                 if obj is not None:
-                    seen[self.attributes(obj).get(self.index_field, "")] = None
+                    seen[self.selectable(obj).get(self.index_field, "")] = None
             for value in seen:
                 for watch in list(self._by_index.get(value, {}).values()):
                     watch.offer(change)
+
+    def selectable(self, obj: Frozen) -> Mapping[str, str]:
+        """The fields of `obj` that selectors may ask for. Every watch asks for the same two objects of a change."""
+        found = self._selectable.get(id(obj))
+        if found is None:
+            found = self._selectable[id(obj)] = obj, self.attributes(obj)
+            if len(self._selectable) > 2:
+                del self._selectable[next(iter(self._selectable))]
+        return found[1]
 
     # -- reading -----------------------------------------------------------------------------------
 

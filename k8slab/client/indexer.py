@@ -30,7 +30,7 @@ def namespace_index(obj: Object) -> Sequence[str]:
 
 def owner_uid_index(obj: Object) -> Sequence[str]:
     """The uids of all owners, the controller among them."""
-    return tuple(reference.get("uid", "") for reference in obj["metadata"].get("ownerReferences") or ())
+    return [reference.get("uid", "") for reference in obj["metadata"].get("ownerReferences") or ()]
 
 
 class Indexer:
@@ -109,6 +109,8 @@ class Indexer:
         old = self._items.get(key)
         self._items[key] = obj
         for name, function in self._functions.items():
+            if old is not None and name == NAMESPACE:
+                continue  # a part of the key
             values = function(obj)
             if old is not None:
                 before = function(old)

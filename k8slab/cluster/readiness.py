@@ -39,8 +39,10 @@ def _is_observed(obj: Object) -> bool:
 def _has_its_replicas(obj: Object) -> bool:
     """Of a Deployment or ReplicaSet: the last change was seen, and all replicas are new and available."""
     status, want = obj.get("status") or {}, obj["spec"].get("replicas", 1)
-    counts = ("replicas", "availableReplicas") + (("updatedReplicas",) if obj.get("kind") == "Deployment" else ())
-    return _is_observed(obj) and all(status.get(count, 0) == want for count in counts)
+    if status.get("availableReplicas", 0) != want or status.get("replicas", 0) != want:
+        return False
+    is_new = obj.get("kind") != "Deployment" or status.get("updatedReplicas", 0) == want
+    return bool(is_new and _is_observed(obj))
 
 
 def not_acted_on(gvk: GVK) -> str:

@@ -98,10 +98,12 @@ class Store:
         """
         request = TxnRequest(tuple(compare), tuple(success), tuple(failure))
         check_request(request, MAX_TXN_OPS)
-        check_intervals(request.success)
-        check_intervals(request.failure)
-        path = list(self._compare_to_path(request))
-        chosen = list(_chosen(request, iter(path)))
+        for branch in (request.success, request.failure):
+            if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
+                check_intervals(branch)
+        path: list[bool] = []
+        chosen: list[Request] = []
+        self._decide(request, path, chosen)
         for operation in chosen:
             if isinstance(operation, PutRequest):
                 self._check_put(operation)
@@ -249,16 +251,20 @@ class Store:
         records = self._backend.records
         return [records[found] for found in self._index.revisions(key, range_end, revision)]
 
-    def _compare_to_path(self, request: TxnRequest) -> Iterator[bool]:
-        """For the transaction and those nested in the branches taken, in order: did the compares hold?"""
-        succeeded = all(
-            holds(compare, self._records_at(compare.key, compare.range_end, self.revision))
-            for compare in request.compare
-        )
-        yield succeeded
+    def _decide(self, request: TxnRequest, path: list[bool], chosen: list[Request]) -> None:
+        """Whether the compares hold, into `path`, for the transaction and those nested in the branches taken; the
+        operations that will run, nested transactions unfolded, into `chosen`."""
+        succeeded = True
+        for compare in request.compare:
+            if not holds(compare, self._records_at(compare.key, compare.range_end, self.revision)):
+                succeeded = False
+                break
+        path.append(succeeded)
         for operation in request.success if succeeded else request.failure:
             if isinstance(operation, TxnRequest):
-                yield from self._compare_to_path(operation)
+                self._decide(operation, path, chosen)
+            else:
+                chosen.append(operation)
 
 
 def _passes(request: RangeRequest, kv: KeyValue) -> bool:
@@ -268,15 +274,6 @@ def _passes(request: RangeRequest, kv: KeyValue) -> bool:
         and (not request.max_create_revision or kv.create_revision <= request.max_create_revision)
         and (not request.min_create_revision or kv.create_revision >= request.min_create_revision)
     )
-
-
-def _chosen(request: TxnRequest, path: Iterator[bool]) -> Iterator[Request]:
-    """The operations that will run, nested transactions unfolded."""
-    for operation in request.success if next(path) else request.failure:
-        if isinstance(operation, TxnRequest):
-            yield from _chosen(operation, path)
-        else:
-            yield operation
 
 
 class _Write:

@@ -43,6 +43,7 @@ _ACTUAL: dict[str, Callable[[KeyValue], int]] = {
     CompareTarget.MOD: attrgetter("mod_revision"),
     CompareTarget.LEASE: attrgetter("lease"),
 }
+_OPERATIONS = (RangeRequest, PutRequest, DeleteRangeRequest)
 _ABSENT = KeyValue(b"", 0, 0, 0, b"")
 
 
@@ -51,7 +52,7 @@ def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
     if isinstance(request, TxnRequest):
         check_txn_request(request, max_ops)
         return
-    if not isinstance(request, RangeRequest | PutRequest | DeleteRangeRequest):
+    if not isinstance(request, _OPERATIONS):
         raise TypeError(
             f"request is {request!r}, expected a RangeRequest, PutRequest, DeleteRangeRequest or TxnRequest"
         )

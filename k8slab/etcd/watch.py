@@ -166,14 +166,12 @@ class WatchHub:
             assert not watcher.canceled, f"cancelled watcher {watcher.watch_id} is still registered"
 
     def _send(self, watcher: Watcher, revision: int, changes: Iterable[KeyValue]) -> None:
-        events = tuple(self._events(watcher, changes))
-        if events:
-            watcher.deliver(WatchResponse(revision, events))
-
-    def _events(self, watcher: Watcher, changes: Iterable[KeyValue]) -> Iterator[Event]:
+        events = []
         for kv in changes:
             kind = EventType.PUT if kv.version else EventType.DELETE
             if kind in watcher.filters:
                 continue
             is_create = kv.create_revision == kv.mod_revision
-            yield Event(kind, kv, self.history.previous(kv) if watcher.prev_kv and not is_create else None)
+            events.append(Event(kind, kv, self.history.previous(kv) if watcher.prev_kv and not is_create else None))
+        if events:
+            watcher.deliver(WatchResponse(revision, tuple(events)))

@@ -79,6 +79,7 @@ class Behaviour:
 
 
 BehaviourOf = Callable[[Object, Object], Behaviour]
+"""(Pod, container) -> what the program in it does. Asked again when the Pod's spec, labels or annotations change."""
 
 _PREFIX = "k8slab.dev/"
 

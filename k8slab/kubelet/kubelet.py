@@ -41,13 +41,15 @@ _DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the spe
 
 
 class _PodWorker:
-    """The latest Pod a worker has been given, and where it waits."""
+    """The latest Pod a worker has been given, and where it waits. `said`: the revision of the Pod, and what was known
+    of its sandbox, when its status last said all there is to say."""
 
-    __slots__ = ("gone", "news", "pod")
+    __slots__ = ("gone", "news", "pod", "said")
 
     def __init__(self, loop: Loop, pod: Object) -> None:
         self.pod = pod
         self.gone = False
+        self.said: tuple[str, tuple[Any, ...]] | None = None
         self.news = Waiters(loop)
 
 
@@ -342,18 +344,25 @@ class Kubelet:
     async def _write_status(self, worker: _PodWorker, sandbox: PodSandbox, now: int) -> bool:
         """Write the status if it says anything new; False when that has to be tried again."""
         pod = worker.pod
+        facts = sandbox.facts(now)
+        if worker.said == (pod["metadata"]["resourceVersion"], facts):
+            return True
         old = pod.get("status") or {}
         status = pod_status(sandbox, pod, now)
-        if not _differs(status, old):
+        changed = {key: value for key, value in status.items() if old.get(key) != value}
+        if not changed:
+            worker.said = pod["metadata"]["resourceVersion"], facts
             return True
         is_ready = _is_ready(status)
         if is_ready and not _is_ready(old) and (sandbox.wrote_ready or not sandbox.is_told):
             # the first time, or since a power cut or another image, or when somebody else said that it is not ready
             self.loop.trace.emit("pod.running", self.lane, node=self.node.name, key=sandbox.key)
             sandbox.is_told = True
-        done = await self._patch_status(worker, status)
+        done = await self._patch_status(worker, changed)
         if done:
             sandbox.wrote_ready = is_ready
+            if _differ_in_status_only(worker.pod, pod) and _includes(worker.pod["status"], status):
+                worker.said = worker.pod["metadata"]["resourceVersion"], facts
         return done
 
     async def _patch_status(self, worker: _PodWorker, status: Mapping[str, Any]) -> bool:
@@ -403,10 +412,15 @@ def _field_path(sandbox: PodSandbox, container: str) -> str:
     return f"spec.{'initContainers' if is_init else 'containers'}{{{container}}}"
 
 
+def _includes(status: Object, part: Object) -> bool:
+    return all(status.get(key) == value for key, value in part.items())
+
+
+def _differ_in_status_only(new: Object, old: Object) -> bool:
+    """As far as a Pod's status depends on the rest of it."""
+    generations = new["metadata"].get("generation"), old["metadata"].get("generation")
+    return bool(new["spec"] == old["spec"] and generations[0] == generations[1])
+
+
 def _is_ready(status: Object) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or ())
-
-
-def _differs(new: Object, old: Object) -> bool:
-    """Whether the status to write says anything else than the one that is there."""
-    return any(old.get(key) != value for key, value in new.items())

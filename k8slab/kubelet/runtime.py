@@ -132,9 +132,10 @@ class PodSandbox:
 
     def update(self, pod: Object, now_ms: int) -> list[Happened]:
         """Take up another version of the Pod: a running container whose image changed is stopped and started anew."""
-        if pod is self.pod:
-            return []
-        self.pod, spec = pod, pod["spec"]
+        before, self.pod, spec = self.pod, pod, pod["spec"]
+        was, now = before["metadata"], pod["metadata"]
+        if spec is before["spec"] and all(now.get(part) is was.get(part) for part in ("annotations", "labels")):
+            return []  # only its status is another
         specs = {c["name"]: c for c in [*(spec.get("initContainers") or []), *spec["containers"]]}
         events: list[Happened] = []
         for container in self.containers:
@@ -247,11 +248,12 @@ class PodSandbox:
         if self.stop_deadline_ms is not None:
             return self.stop(now_ms, max(0, self.stop_deadline_ms - now_ms))
         events: list[Happened] = []
-        if self._has_ended():
-            for container in self.containers:
-                if container.is_sidecar and not container.is_up:
+        sidecars = [container for container in self.containers if container.is_sidecar]
+        if sidecars and self._has_ended():
+            for container in sidecars:
+                if not container.is_up:
                     container.due_ms = None
-                elif container.is_sidecar and not container.stopping:
+                elif not container.stopping:
                     text = f"Stopping container {container.name}"
                     events.append(self._terminate_softly(container, now_ms, now_ms + self.grace_ms, text))
         return events
@@ -272,13 +274,26 @@ class PodSandbox:
 
     def _deadline_ms(self) -> int | None:
         seconds = self.pod["spec"].get("activeDeadlineSeconds")
-        is_over = self.stop_deadline_ms is not None or self._has_ended()
-        return None if seconds is None or is_over else self.created_ms + int(seconds) * 1000
+        if seconds is None or self.stop_deadline_ms is not None or self._has_ended():
+            return None
+        return self.created_ms + int(seconds) * 1000
 
     def is_past_deadline(self, now_ms: int) -> bool:
         """Active for longer than spec.activeDeadlineSeconds allows."""
         deadline = self._deadline_ms()
         return deadline is not None and deadline <= now_ms
+
+    def facts(self, now_ms: int) -> tuple[Any, ...]:
+        """What a Pod's status is made of, besides the Pod itself: where these are equal, the status is."""
+        containers = [
+            (
+                *(c.state, c.exit_code, c.changed, c.is_ready(now_ms), c.image, c.reason, c.message, c.last),
+                *(c.starts, c.restarts, c.started_ms, c.finished_ms),
+            )
+            for c in self.containers
+        ]
+        has_network = 0 <= self.sandbox_ready_ms <= now_ms
+        return self.verdict, self.stop_deadline_ms is None, has_network, self.ip, containers
 
     def has_stopped(self) -> bool:
         """Nothing runs, and (once asked to stop) nothing ever will."""
@@ -286,9 +301,7 @@ class PodSandbox:
 
     def is_terminal(self) -> bool:
         """No container will be started again: the restart policy says so, or the Pod is being stopped."""
-        if self.stop_deadline_ms is not None:
-            return self.has_stopped()
-        return self._has_ended() and self.has_stopped()
+        return self.has_stopped() and (self.stop_deadline_ms is not None or self._has_ended())
 
     def _has_ended(self) -> bool:
         """What the Pod is there for is over; sidecars may run still."""

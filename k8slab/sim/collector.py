@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 __all__ = ["RARE", "rare_collections"]
 
-RARE = (10_000, 10, 5)
+RARE = (25_000, 10, 2)
 """A collection for so many new objects, of the middle generation for so many of the young, of the old for so many of
 the middle: a simulation that was thrown away is gone after half a million new objects. Python's default is 700, 10, 10.
 """

@@ -279,6 +279,7 @@ class Loop:
         self._stale = 0  # timers in the heap whose task has moved on
         self._streams: dict[str, random.Random] = {}
         self._livelock_actions = livelock_actions
+        self._suspicious = 100_000 if livelock_actions is None else livelock_actions  # fewer are no livelock anyhow
         self._instant_actions = 0
         self._recent: deque[str] = deque(maxlen=20)
 
@@ -418,14 +419,13 @@ class Loop:
 
     def _drop_timer(self, task: Task) -> None:
         """The task moved on before its timer: what is in the heap is stale now."""
-        if task.timer:
-            self._lasting -= task.timer == _LASTING
-            task.timer = _NO_TIMER
-            self._stale += 1
-            if self._stale > 1_000 and self._stale * 2 > len(self._timers):
-                self._timers = [timer for timer in self._timers if not self._is_stale(timer)]
-                heapq.heapify(self._timers)
-                self._stale = 0
+        self._lasting -= task.timer == _LASTING
+        task.timer = _NO_TIMER
+        self._stale += 1
+        if self._stale > 1_000 and self._stale * 2 > len(self._timers):
+            self._timers = [timer for timer in self._timers if not self._is_stale(timer)]
+            heapq.heapify(self._timers)
+            self._stale = 0
 
     @staticmethod
     def _is_stale(timer: _Timer) -> bool:
@@ -481,8 +481,11 @@ class Loop:
         trace = self.trace
         self.actions += 1
         trace.action = self.actions
-        self._guard(task)
-        self._drop_timer(task)
+        self._instant_actions += 1
+        if self._instant_actions > self._suspicious:
+            self._guard(task)
+        if task.timer:
+            self._drop_timer(task)
         task.turn += 1
         trace.current = task.cause
         self.current = task
@@ -520,11 +523,11 @@ class Loop:
 
     def _finish(self, task: Task) -> None:
         task.done = True
-        self._drop_timer(task)
+        if task.timer:
+            self._drop_timer(task)
         self.tasks.pop(id(task), None)
 
     def _guard(self, task: Task) -> None:
-        self._instant_actions += 1
         limit = self._livelock_actions
         if limit is None:
             limit = 1_000 * (len(self.tasks) + 100)

@@ -137,7 +137,9 @@ class Trace:
         self._seq = seq + 1
         names = tuple(data)
         names = self._names.setdefault(names, names)
-        row = (self.clock.now_ms, self.action, actor, kind, self.current, also[:MAX_ALSO], names, *data.values())
+        if also:
+            also = also[:MAX_ALSO]
+        row = (self.clock.now_ms, self.action, actor, kind, self.current, also, names, *data.values())
         self._rows.append(row)
         if self._keep is not None and len(self._rows) > 2 * self._keep:
             del self._rows[: -self._keep or None]

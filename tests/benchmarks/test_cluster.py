@@ -58,7 +58,7 @@ def test_actions_a_second(trace: bool, benchmark: Any) -> None:
         assert cluster.loop.run(until=cluster.all_ready, for_ms=600_000)
         actions.append(cluster.loop.actions)
 
-    benchmark.pedantic(roll_out, setup=set_up, rounds=3)
+    benchmark.pedantic(roll_out, setup=set_up, rounds=6)
     done = actions[-1] - actions[-2]
     benchmark.extra_info["actions"] = done
     if benchmark.stats is not None:

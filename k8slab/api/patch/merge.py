@@ -18,6 +18,8 @@ from k8slab.api.objects import thaw
 
 __all__ = ["PatchConflictError", "create_three_way_merge_patch", "create_two_way_merge_patch", "merge_patch"]
 
+_OBJECT = (dict, Mapping)  # a dict is quick to tell, and nearly always what there is
+
 
 class PatchConflictError(ValueError):
     """What the patch changes was also changed, differently, by somebody else."""
@@ -43,7 +45,7 @@ def _merge(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, A
     for key, value in patch.items():
         if value is None:
             result.pop(key, None)
-        elif isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
+        elif isinstance(value, _OBJECT) and isinstance(result.get(key), _OBJECT):
             result[key] = _merge(result[key], value)
         else:
             result[key] = _without_nulls(value)
@@ -54,7 +56,7 @@ def _without_nulls(value: Any) -> Any:
     """A value that is new as a whole: nulls in it have nothing to remove. Lists keep theirs."""
     if isinstance(value, list):
         return [_without_nulls(v) if isinstance(v, (dict, list)) else v for v in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, _OBJECT):
         return {k: _without_nulls(v) if isinstance(v, (dict, list)) else v for k, v in value.items() if v is not None}
     return value
 

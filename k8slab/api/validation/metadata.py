@@ -19,6 +19,7 @@ from k8slab.api.names import (
     is_path_segment_name,
     is_qualified_name,
 )
+from k8slab.api.objects import Frozen, FrozenList
 from k8slab.api.validation.field import (
     IMMUTABLE,
     each,
@@ -50,6 +51,7 @@ NameRule = Callable[[str, bool], Sequence[str]]
 """Error texts for a name; the second argument says that it is a prefix, to which a suffix is added."""
 
 TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
+_NOTHING: Mapping[str, Any] = {}
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
@@ -84,7 +86,9 @@ def validate_metadata(metadata: Mapping[str, Any], namespaced: bool, rule: NameR
     return errors
 
 
-def _validate_object_meta(metadata: Mapping[str, Any], namespaced: bool, rule: NameRule) -> list[Cause]:
+def _validate_object_meta(
+    metadata: Mapping[str, Any], namespaced: bool, rule: NameRule, old: Mapping[str, Any] = _NOTHING
+) -> list[Cause]:
     errors: list[Cause] = []
     if prefix := metadata.get("generateName", ""):
         errors += each("metadata.generateName", prefix, rule(prefix, True))
@@ -101,11 +105,20 @@ def _validate_object_meta(metadata: Mapping[str, Any], namespaced: bool, rule: N
     else:
         errors.append(required("metadata.namespace"))
     errors += not_negative("metadata.generation", metadata.get("generation"))
-    errors += validate_labels("metadata.labels", metadata.get("labels"))
-    errors += validate_annotations("metadata.annotations", metadata.get("annotations"))
-    errors += _validate_owner_references(metadata.get("ownerReferences", ()))
-    errors += _validate_finalizers(metadata.get("finalizers", ()))
-    errors += _validate_managed_fields(metadata.get("managedFields", ()))
+    errors += _validate_parts(metadata, old)
+    return errors
+
+
+def _validate_parts(new: Mapping[str, Any], old: Mapping[str, Any], *, finalizers: bool = True) -> list[Cause]:
+    """The parts of metadata that hold more than one value. What came from the server and is the very same in `old` was
+    checked when it was stored."""
+    errors: list[Cause] = []
+    for name, rule in _RULES:
+        part = new.get(name)
+        if not part or (part is old.get(name) and isinstance(part, (Frozen, FrozenList))):
+            continue
+        if finalizers or name != "finalizers":
+            errors += rule(f"metadata.{name}", part)
     return errors
 
 
@@ -120,8 +133,7 @@ def validate_annotations(path: str, annotations: Mapping[str, str] | None) -> li
     return errors
 
 
-def _validate_owner_references(references: Sequence[Mapping[str, Any]]) -> list[Cause]:
-    path = "metadata.ownerReferences"
+def _validate_owner_references(path: str, references: Sequence[Mapping[str, Any]]) -> list[Cause]:
     errors: list[Cause] = []
     controller = ""
     for reference in references:
@@ -147,8 +159,7 @@ def _validate_owner_references(references: Sequence[Mapping[str, Any]]) -> list[
     return errors
 
 
-def _validate_finalizers(finalizers: Sequence[str]) -> list[Cause]:
-    path = "metadata.finalizers"
+def _validate_finalizers(path: str, finalizers: Sequence[str]) -> list[Cause]:
     errors = [error for name in finalizers for error in each(path, name, is_qualified_name(name))]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
@@ -163,16 +174,16 @@ def validate_kube_finalizer(path: str, name: str) -> list[Cause]:
     return [invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")]
 
 
-def _validate_managed_fields(entries: Sequence[Mapping[str, Any]]) -> list[Cause]:
+def _validate_managed_fields(path: str, entries: Sequence[Mapping[str, Any]]) -> list[Cause]:
     errors: list[Cause] = []
     for index, entry in enumerate(entries):
-        path = f"metadata.managedFields[{index}]"
+        at = f"{path}[{index}]"
         if entry.get("operation") not in ("Apply", "Update"):
-            errors.append(invalid(f"{path}.operation", entry.get("operation", ""), "must be `Apply` or `Update`"))
+            errors.append(invalid(f"{at}.operation", entry.get("operation", ""), "must be `Apply` or `Update`"))
         if entry.get("fieldsType", "FieldsV1") not in ("", "FieldsV1"):
-            errors.append(invalid(f"{path}.fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
+            errors.append(invalid(f"{at}.fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
         if len(entry.get("manager", "").encode()) > 128:
-            errors.append(too_long(f"{path}.manager", 128))
+            errors.append(too_long(f"{at}.manager", 128))
     return errors
 
 
@@ -194,6 +205,8 @@ def validate_immutable(path: str, new: Any, old: Any) -> list[Cause]:
 
 def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[Cause]:
     """What an update of metadata must obey."""
+    if new == old and isinstance(old, Frozen) and old.get("resourceVersion"):
+        return []  # what the server had stored
     errors: list[Cause] = []
     if old.get("deletionTimestamp"):
         added = sorted(set(new.get("finalizers", ())) - set(old.get("finalizers", ())))
@@ -210,13 +223,18 @@ def validate_metadata_update(new: Mapping[str, Any], old: Mapping[str, Any]) -> 
     for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if new.get(key) != old.get(key):
             errors.append(invalid(f"metadata.{key}", new.get(key), IMMUTABLE))
-    errors += validate_labels("metadata.labels", new.get("labels"))
-    errors += validate_annotations("metadata.annotations", new.get("annotations"))
-    errors += _validate_owner_references(new.get("ownerReferences", ()))
-    errors += _validate_managed_fields(new.get("managedFields", ()))
-    return errors
+    return errors + _validate_parts(new, old, finalizers=False)
 
 
 def validate_common_update(new: Mapping[str, Any], old: Mapping[str, Any], namespaced: bool) -> list[Cause]:
     """What the generic registry checks before the kind's own rules; they repeat part of it, and so do the causes."""
-    return _validate_object_meta(new, namespaced, path_segment) + validate_metadata_update(new, old)
+    return _validate_object_meta(new, namespaced, path_segment, old) + validate_metadata_update(new, old)
+
+
+_RULES: tuple[tuple[str, Callable[[str, Any], list[Cause]]], ...] = (
+    ("labels", validate_labels),
+    ("annotations", validate_annotations),
+    ("ownerReferences", _validate_owner_references),
+    ("finalizers", _validate_finalizers),
+    ("managedFields", _validate_managed_fields),
+)

@@ -12,7 +12,7 @@ from typing import Any
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
 from k8slab.api.labels import go_quote
-from k8slab.api.objects import Frozen, FrozenList, Object, thaw
+from k8slab.api.objects import Object, thaw
 from k8slab.api.patch.go_values import PatchError, go_text
 from k8slab.api.patch.json_patch import json_patch
 from k8slab.api.patch.merge import merge_patch
@@ -90,13 +90,12 @@ def _typed(
     """Check types of what changed, and drop what the kind does not have."""
     if patch_type != STRATEGIC_MERGE_PATCH:  # which works on a typed object: its kind is that of the type
         patched = _of_kind(patched, gvk)
-    shared = {k: v for k, v in patched.items() if isinstance(v, (Frozen, FrozenList)) and v is existing.get(k)}
     try:
-        decoded = decode({k: v for k, v in patched.items() if k not in shared}, gvk)
+        decoded = decode(patched, gvk, known=existing)
     except DecodeError as error:
         shown = go_text(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json(patched)
         raise _invalid_patch(shown, str(error)) from None
-    merged = {**decoded.object, **shared, "apiVersion": gvk.api_version, "kind": gvk.kind}
+    merged = {**decoded.object, "apiVersion": gvk.api_version, "kind": gvk.kind}
     return {k: merged[k] for k in dict.fromkeys((*existing, *merged)) if k in merged}, sorted(decoded.unknown)
 
 

@@ -152,22 +152,22 @@ def _retyped(ctx: Context, draft: Draft, existing: Frozen | None) -> Draft:
         return _typed(ctx, draft)
     part = _PART_OF.get(ctx.subresource)
     if part is not None:
-        obj = _typed_fields(ctx, {"metadata": draft["metadata"], part: draft.get(part)})
+        obj = _typed_fields(ctx, {"metadata": draft["metadata"], part: draft.get(part)}, existing)
         return {**{k: v for k, v in existing.items() if k != part}, **obj}
     same = {k: existing[k] for k in existing if k not in ("metadata", "status") and draft.get(k) == existing[k]}
     unchanged = {k for k in draft if k not in ("metadata", "status")} <= set(same) and all(
         k in draft or k in ("metadata", "status", "apiVersion", "kind") for k in existing
     )
     if unchanged:
-        obj = _typed_fields(ctx, {"metadata": draft["metadata"]})
+        obj = _typed_fields(ctx, {"metadata": draft["metadata"]}, existing)
         return {**existing, **obj}
     return {**_typed(ctx, draft), **same}
 
 
-def _typed_fields(ctx: Context, fields: Mapping[str, Any]) -> Draft:
+def _typed_fields(ctx: Context, fields: Mapping[str, Any], existing: Frozen) -> Draft:
     """Only these fields, typed. Raises BadRequestError."""
     try:
-        decoded = decode(fields, ctx.gvk).object
+        decoded = decode(fields, ctx.gvk, known=existing).object
     except DecodeError as error:
         kind = ctx.gvk.kind
         raise BadRequestError(f'{kind} in version "{ctx.gvk.version}" cannot be handled as a {kind}: {error}') from None

@@ -99,9 +99,9 @@ class Storage:
             if (await self.kv.range(raw, count_only=True)).count:
                 raise KeyExistsError(key)
             return freeze(obj)  # type: ignore[no-any-return]
-        obj = freeze(obj)
         is_new = Compare(raw, "MOD", "EQUAL", 0)
         put, reread = [PutRequest(raw, encode(obj))], [RangeRequest(raw)] if guards else []
+        obj = freeze(obj)
         response = await self.kv.txn([is_new, *guards], put, reread)
         if not response.succeeded:
             if guards and not _found(response.responses[0]):

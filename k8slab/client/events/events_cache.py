@@ -190,11 +190,11 @@ class EventCorrelator:
 
 def event_key(event: Object) -> str:
     """Names one event: source, object, type, reason and message."""
-    involved = event.get("involvedObject") or {}
+    kind, namespace, name, uid, api_version = _involved(event)
     return "".join(
         (
             *_source(event),
-            *(involved.get(part) or "" for part in ("kind", "namespace", "name", "fieldPath", "uid", "apiVersion")),
+            *(kind, namespace, name, (event.get("involvedObject") or {}).get("fieldPath") or "", uid, api_version),
             event.get("type") or "",
             event.get("reason") or "",
             event.get("message") or "",
@@ -233,4 +233,5 @@ def _source(event: Object) -> tuple[str, str]:
 
 def _involved(event: Object) -> tuple[str, ...]:
     involved = event.get("involvedObject") or {}
-    return tuple(involved.get(part) or "" for part in ("kind", "namespace", "name", "uid", "apiVersion"))
+    get = involved.get
+    return get("kind") or "", get("namespace") or "", get("name") or "", get("uid") or "", get("apiVersion") or ""

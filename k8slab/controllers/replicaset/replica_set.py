@@ -193,9 +193,8 @@ class ReplicaSetController:
             return
         satisfied = self.expectations.satisfied_expectations(key)
         uid = rs["metadata"]["uid"]
-        owned = [
-            facts for pod in self.pods.indexer.by_index(OWNER_UID, uid) if (facts := self._facts(pod)).owner == uid
-        ]
+        facts_of_all = map(self._facts, self.pods.indexer.by_index(OWNER_UID, uid))
+        owned = [facts for facts in facts_of_all if facts.owner == uid]
         active, terminating = await self._claim(rs, owned)
         failure: APIFailure | None = None
         if not satisfied:
@@ -210,10 +209,17 @@ class ReplicaSetController:
         """The active Pods of the ReplicaSet, orphans that match adopted, those that no longer match released; and
         how many of its Pods are terminating."""
         selector = selector_from_dict(rs["spec"]["selector"])
-        matches = {labels: selector.matches(dict(labels)) for labels in {facts.labels: None for facts in owned}}
-        kept = [facts for facts in owned if facts.active and matches[facts.labels]]
-        terminating = sum(facts.terminating and matches[facts.labels] for facts in owned)
-        strangers = [facts.pod for facts in owned if facts.active and not matches[facts.labels]]
+        verdicts: dict[tuple[tuple[str, str], ...], bool] = {}
+        kept, strangers, terminating = [], [], 0
+        for facts in owned:
+            matches = verdicts.get(facts.labels)
+            if matches is None:  # nearly all have the same labels
+                matches = verdicts[facts.labels] = selector.matches(dict(facts.labels))
+            if facts.active and matches:
+                kept.append(facts)
+            elif facts.active:
+                strangers.append(facts.pod)
+            terminating += facts.terminating and matches
         orphans = self.pods.indexer.by_index(ORPHANS, rs["metadata"].get("namespace") or "")
         manager = ControllerRefManager(
             self.ctx.client,

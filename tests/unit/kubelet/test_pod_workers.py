@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from k8slab.api.objects import freeze
 from k8slab.api.scheme import EVENTS, PODS
-from k8slab.kubelet import ContainerRuntime, NodeConfig, Timings
+from k8slab.kubelet import Behaviour, ContainerRuntime, NodeConfig, Timings
 from k8slab.sim import KINDS
 from tests.unit.kubelet.test_kubelet import NODE, World
 
@@ -332,3 +333,29 @@ def test_a_pod_that_somebody_else_called_not_ready_is_told_to_run_again() -> Non
 )
 def test_power_is_told_in_words(on: bool, text: str) -> None:
     assert KINDS["node.power"].text({"node": "node-2", "on": on}) == text
+
+
+def test_a_containers_behaviour_is_asked_again_when_the_pod_changes_but_not_when_its_status_does() -> None:
+    asked: list[str] = []
+
+    def behaviour_of(pod: Any, container: Any) -> Behaviour:
+        asked.append(container["name"])
+        return Behaviour()
+
+    pod = freeze({
+        "metadata": {"name": "a", "namespace": "b", "uid": "u", "labels": {"x": "y"}},
+        "spec": {"containers": [{"name": "c", "image": "i:1"}]},
+    })  # fmt: skip
+    sandbox = ContainerRuntime(NodeConfig(NODE), Timings(), behaviour_of).run_pod(pod, 0)
+    sandbox.update({**pod, "status": {"phase": "Running"}}, 1)
+    assert asked == ["c"]
+    sandbox.update({**pod, "metadata": {**pod["metadata"], "resourceVersion": "7"}}, 2)
+    assert asked == ["c"]
+    for part in ("labels", "annotations"):
+        pod = freeze({**pod, "metadata": {**pod["metadata"], part: {"a": part}}})
+        asked.clear()
+        sandbox.update(pod, 3)
+        assert asked == ["c"], part
+    asked.clear()
+    sandbox.update(freeze({**pod, "spec": {"containers": [{"name": "c", "image": "i:1", "args": ["x"]}]}}), 4)
+    assert asked == ["c"]
