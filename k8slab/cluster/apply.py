@@ -2,7 +2,8 @@
 
 Everything is checked before anything is written: the manifests against their schema, then (several objects) each
 against the server with a dry run. For what needs a Namespace, ServiceAccount or PriorityClass that comes with it, a
-copy without these needs is asked about. Only then are they sent.
+copy without these needs is asked about. What only shows when the objects meet is tried out beside the cluster
+(`rehearsal`). Only then are they sent.
 
 Upstream: staging/src/k8s.io/kubectl/pkg/cmd/apply (client-side apply), pkg/util/apply (last-applied annotation)
 Simplified: no --prune, no server-side apply; no retry of a conflicting patch (the server retries).
@@ -11,7 +12,7 @@ Simplified: no --prune, no server-side apply; no retry of a conflicting patch (t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,7 +34,9 @@ __all__ = [
     "Applied",
     "ApplyError",
     "ApplyResult",
+    "Target",
     "apply_manifests",
+    "apply_one",
     "check_limits",
     "references",
 ]
@@ -133,12 +136,19 @@ def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
     return sorted(manifests, key=lambda m: _FIRST.get(m.object.get("kind", ""), 9))
 
 
-class _Target(NamedTuple):
+class Target(NamedTuple):
+    """A manifest, and where its object belongs."""
+
     manifest: Manifest
     info: ResourceInfo
     namespace: str
     name: str
     object: dict[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal for manifests of the same object."""
+        return self.info.gvr.group_resource, self.namespace, self.name
 
 
 async def apply_manifests(
@@ -149,10 +159,12 @@ async def apply_manifests(
     namespace: str = "default",
     keep_going: bool = False,
     trace: Trace | None = None,
+    rehearse: Callable[[Sequence[Target]], list[tuple[Target, StatusError]]] | None = None,
 ) -> ApplyResult:
     """Apply all, or (unless `keep_going`) nothing: ApplyError lists every problem found.
 
-    In `trace`, every object is applied because of what led to this call, none because of the one before it.
+    `rehearse` says which would be refused once those before them are applied. In `trace`, every object is applied
+    because of what led to this call, none because of the one before it.
     """
     cause = trace.current if trace is not None else None
 
@@ -172,8 +184,14 @@ async def apply_manifests(
             good.append(target)
         except (StatusError, TimeoutError) as error:
             problems.append(f"{_where(target.manifest)}: {_text(error)}")
-    if problems and not keep_going:
-        raise ApplyError(problems)
+    if not keep_going:
+        if rehearse is not None and not problems:
+            problems = [
+                f"{_where(target.manifest)}: {_text(error)} (once the manifests before it are applied)"
+                for target, error in rehearse(good)
+            ]
+        if problems:
+            raise ApplyError(problems)
     applied: list[Applied] = []
     for target in good:
         start_anew()
@@ -187,7 +205,7 @@ async def apply_manifests(
     return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
 
 
-async def _fresh_namespaces(client: Client, targets: Sequence[_Target]) -> dict[str, None]:
+async def _fresh_namespaces(client: Client, targets: Sequence[Target]) -> dict[str, None]:
     """The namespaces that come with the manifests and do not exist yet."""
     fresh: dict[str, None] = {}
     for target in targets:
@@ -199,17 +217,17 @@ async def _fresh_namespaces(client: Client, targets: Sequence[_Target]) -> dict[
     return fresh
 
 
-async def _check(client: Client, target: _Target, fresh: Mapping[str, None], targets: Sequence[_Target]) -> None:
+async def _check(client: Client, target: Target, fresh: Mapping[str, None], targets: Sequence[Target]) -> None:
     """StatusError when the object would be refused."""
     copy = _without_needs(target, fresh, targets)
     if copy is target:
-        await _apply(client, target, dry_run=True)
+        await apply_one(client, target, dry_run=True)
         return
     with suppress(AlreadyExistsError):  # what is valid may well have the name of something else
         await client.create(copy.info.gvr, copy.object, copy.namespace or None, dry_run="All")
 
 
-def _without_needs(target: _Target, fresh: Mapping[str, None], targets: Sequence[_Target]) -> _Target:
+def _without_needs(target: Target, fresh: Mapping[str, None], targets: Sequence[Target]) -> Target:
     """The object as it could be created now, without the ones that come with it: in the namespace `default` if its own
     is new, a Pod without ServiceAccount and PriorityClass if those are. `target` itself where nothing is missing."""
     together = {(t.info.gvk.kind, t.namespace, t.name): None for t in targets}
@@ -232,12 +250,12 @@ def _without_needs(target: _Target, fresh: Mapping[str, None], targets: Sequence
     )
 
 
-async def _apply_when_possible(client: Client, target: _Target, fresh: Mapping[str, None]) -> Applied:
+async def _apply_when_possible(client: Client, target: Target, fresh: Mapping[str, None]) -> Applied:
     """Apply; a Pod in a new namespace is sent again until the namespace has its ServiceAccount (kubectl would fail)."""
     tries = _ACCOUNT_TRIES if target.info.gvk.kind == "Pod" and target.namespace in fresh else 1
     while True:
         try:
-            return await _apply(client, target, dry_run=False)
+            return await apply_one(client, target)
         except ForbiddenError as error:
             tries -= 1
             if tries <= 0 or "error looking up service account" not in error.message:
@@ -255,7 +273,7 @@ def _text(error: Exception) -> str:
     return error.message if isinstance(error, StatusError) else f"no answer: {error}"
 
 
-def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> tuple[list[_Target], list[str]]:
+def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> tuple[list[Target], list[str]]:
     targets, problems = [], []
     for manifest in in_order(manifests):
         try:
@@ -275,11 +293,12 @@ def _targets(scheme: Scheme, manifests: Sequence[Manifest], namespace: str) -> t
             wanted = "a name (apply cannot use generateName)"
             problems.append(str(_problem(manifest, "metadata.name", name, wanted)))
             continue
-        targets.append(_Target(manifest, info, home, name, obj))
+        targets.append(Target(manifest, info, home, name, obj))
     return targets, problems
 
 
-async def _apply(client: Client, target: _Target, *, dry_run: bool) -> Applied:
+async def apply_one(client: Client, target: Target, *, dry_run: bool = False) -> Applied:
+    """Create the object or patch what differs, once."""
     obj, info = target.object, target.info
     modified = _with_last_applied(obj)
     params = {"dry_run": "All"} if dry_run else {}

@@ -43,6 +43,7 @@ from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
 from k8slab.cluster.recorded import blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
+from k8slab.cluster.rehearsal import rehearse
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
@@ -211,7 +212,15 @@ class Cluster:
                 self.control_plane.serve_foreign(gvk_of(manifest.object))
         scheme = self.control_plane.server.scheme
         trace = self.loop.trace
-        job = apply_manifests(self._client, scheme, manifests, namespace=namespace, keep_going=keep_going, trace=trace)
+        job = apply_manifests(
+            self._client,
+            scheme,
+            manifests,
+            namespace=namespace,
+            keep_going=keep_going,
+            trace=trace,
+            rehearse=lambda targets: rehearse(targets, self.mirror, self.features),
+        )
         if not wait:
             self._expect(references(scheme, manifests, namespace))
             self.you.spawn("apply", job)

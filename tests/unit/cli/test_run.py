@@ -371,6 +371,11 @@ HALF = {
     ),
     "too many replicas after a good object": config_map() + "---\n" + json.dumps(deployment(10**6)),
     "malformed text after a good object": config_map() + "---\na: [\n",
+    "the same object twice, the second time with another selector": (
+        json.dumps(deployment(1))
+        + "\n---\n"
+        + json.dumps(deployment(1)).replace('"web"', '"api"', 9).replace('"name": "api"', '"name": "web"', 1)
+    ),
 }
 
 

@@ -7,15 +7,19 @@ kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from k8slab.api.manifests import ManifestError
+from k8slab.api.manifests import Manifest, ManifestError
+from k8slab.api.objects import freeze
+from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.cluster import ApplyError, Cluster, manifest_files
-from k8slab.cluster.apply import LAST_APPLIED, MAX_REPLICAS
+from k8slab.cluster.apply import LAST_APPLIED, MAX_REPLICAS, Target
+from k8slab.cluster.rehearsal import rehearse
 from tests.deployments import deployment, settle
 
 
@@ -176,6 +180,106 @@ def test_a_pod_may_come_with_its_account_and_priority(cluster: Cluster) -> None:
     ])  # fmt: skip
     assert cluster.object("pod/p")["spec"]["priority"] == 5
     assert cluster.object("pod/p")["spec"]["serviceAccountName"] == "robot"
+
+
+# -- what only shows when objects meet -------------------------------------------------------------
+
+
+def pod(*containers: str, **spec: Any) -> dict[str, Any]:
+    shown = [{"name": name, "image": "nginx:1.27"} for name in containers or ("c",)]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": shown, **spec}}
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80}], **spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def node_port(name: str) -> dict[str, Any]:
+    return service(name, type="NodePort", ports=[{"port": 80, "nodePort": 30080}])
+
+
+def other_selector() -> dict[str, Any]:
+    wanted = deployment(1)
+    wanted["spec"]["selector"]["matchLabels"] = wanted["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+    return wanted
+
+
+FROZEN = {**config_map(data={"k": "v"}), "immutable": True}
+TOGETHER = {
+    "a Deployment with another selector": ([deployment(1), other_selector()], "field is immutable"),
+    "a Pod on another node": ([pod(), pod(nodeName="elsewhere")], "pod updates may not change fields"),
+    "a Pod with another container": ([pod(), pod("d")], "pod updates may not change fields"),
+    "an address after one was given": ([service("a"), service("a", clusterIP="10.96.3.3")], "may not change once set"),
+    "an immutable ConfigMap": ([FROZEN, {**FROZEN, "data": {"k": "w"}}], "field is immutable when `immutable` is set"),
+    "the third time": (
+        [pod(), pod(activeDeadlineSeconds=9), pod()],
+        "must not update from a positive integer to nil value",
+    ),
+    "two Services, one address": (
+        [service("a", clusterIP="10.96.3.3"), service("b", clusterIP="10.96.3.3")],
+        "provided IP is already allocated",
+    ),
+    "two Services, one port": ([node_port("a"), node_port("b")], "provided port is already allocated"),
+}
+
+
+@pytest.mark.parametrize(("objects", "why"), TOGETHER.values(), ids=TOGETHER)
+def test_what_the_manifest_before_forbids_is_known_before_anything_is_written(
+    objects: list[dict[str, Any]], why: str, cluster: Cluster
+) -> None:
+    """One after the other the first is taken and the second is not: so neither is."""
+    before, events, now_ms = written(cluster), len(cluster.trace), cluster.now_ms
+    with pytest.raises(ApplyError, match=re.escape(why)) as refused:
+        cluster.apply([config_map("other"), *objects])
+    assert "(once the manifests before it are applied)" in str(refused.value)
+    assert refused.value.applied == ()
+    assert written(cluster) == before
+    for one in objects[:-1]:
+        cluster.apply(one)
+    with pytest.raises(ApplyError, match=re.escape(why)):
+        cluster.apply(objects[-1])
+    assert (len(cluster.trace) > events, cluster.now_ms > now_ms) == (True, True)
+
+
+def test_it_counts_what_the_cluster_has_already(cluster: Cluster) -> None:
+    cluster.apply(service("old", clusterIP="10.96.3.3"))
+    with pytest.raises(ApplyError, match="provided IP is already allocated"):
+        cluster.apply([service("new"), service("newer", clusterIP="10.96.3.3")])
+    assert [one["metadata"]["name"] for one in cluster.mirror.list("services", "default")] == ["kubernetes", "old"]
+    cluster.apply(pod())
+    with pytest.raises(ApplyError, match="pod updates may not change fields"):
+        cluster.apply([pod(), pod("d")])
+    assert [one["name"] for one in cluster.object("pod/p")["spec"]["containers"]] == ["c"]
+
+
+def test_the_same_object_twice_is_fine_when_the_second_may_follow_the_first(cluster: Cluster) -> None:
+    result = cluster.apply([config_map(data={"k": "v"}), config_map(data={"k": "w"}), widget(1), widget(2)])
+    assert [one.what for one in result] == ["created", "configured"] * 2
+    assert cluster.object("cm/a")["data"] == {"k": "w"}
+
+
+def test_what_could_not_be_created_as_it_is_cannot_be_tried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something that only an update may give an object: nothing is said about its next state."""
+    cluster = Cluster(nodes=1)
+    cluster.apply(config_map(data={"k": "v"}))
+    held = cluster.mirror.get("configmaps", "default/a")
+    assert held is not None
+    for name, refused in (("a", True), ("Not a name", False)):
+        wanted = {**FROZEN, "metadata": {"name": name}, "data": {"k": "x"}}
+        odd = freeze({**held, "metadata": {**held["metadata"], "name": name}, "immutable": True})
+        monkeypatch.setattr(cluster.mirror, "list", lambda resource, odd=odd: [odd])
+        target = Target(
+            Manifest(wanted, "a test", 1, 1), SCHEME.resource_of(gvk_of(wanted)), "default", name, thaw(wanted)
+        )
+        assert bool(rehearse([target, target], cluster.mirror, cluster.features)) is refused
+    cluster.close()
+
+
+def test_keep_going_applies_the_first(cluster: Cluster) -> None:
+    result = cluster.apply([pod(), pod("d")], keep_going=True)
+    assert [one.what for one in result] == ["created"]
+    assert len(result.errors) == 1
 
 
 def test_the_namespace_argument_is_for_objects_that_name_none(cluster: Cluster) -> None:
