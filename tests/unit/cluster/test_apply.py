@@ -269,9 +269,7 @@ def test_what_could_not_be_created_as_it_is_cannot_be_tried_out(monkeypatch: pyt
         wanted = {**FROZEN, "metadata": {"name": name}, "data": {"k": "x"}}
         odd = freeze({**held, "metadata": {**held["metadata"], "name": name}, "immutable": True})
         monkeypatch.setattr(cluster.mirror, "list", lambda resource, odd=odd: [odd])
-        target = Target(
-            Manifest(wanted, "a test", 1, 1), SCHEME.resource_of(gvk_of(wanted)), "default", name, thaw(wanted)
-        )
+        target = Target(Manifest(wanted, "a test", 1, 1), SCHEME.resource_of(gvk_of(wanted)), "default", name, wanted)
         assert bool(rehearse([target, target], cluster.mirror, cluster.features)) is refused
     cluster.close()
 
