@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +39,9 @@ def json_bytes(value: Any) -> bytes:
         return WRITER.dumps(value, option=WRITER.OPT_SORT_KEYS)  # type: ignore[no-any-return]
     except TypeError:  # an integer of more than 64 bits
         return _standard(value).encode()
+
+
+_name = lru_cache(maxsize=256)(json_bytes)  # there are few names of top-level fields
 
 
 class _Texts:
@@ -94,7 +98,7 @@ class Codec:
             value = obj[name]
             if name == "metadata":
                 value = {k: v for k, v in value.items() if k != "resourceVersion"}
-            fields.append(b"%b:%b" % (json_bytes(name), of(value) if isinstance(value, Frozen) else json_bytes(value)))
+            fields.append(b"%b:%b" % (_name(name), of(value) if isinstance(value, Frozen) else json_bytes(value)))
         return b"{" + b",".join(fields) + b"}"
 
     def seed(self, key: bytes, revision: int, obj: Frozen) -> None:
