@@ -1,0 +1,344 @@
+"""Where a learner's code runs: in a child process with limits, or (in a browser) in this one.
+
+`Runner.open(setup)` gives a `Session`, which plays scripts and gives back records. A teacher who wants a stronger wall
+names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", "-I", ...])`;
+whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`.
+
+Simplified: a process that leaves its process group survives the end of its session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from k8slab.lab import child
+from k8slab.lab.model import Odd, Raised, Record, Script, Step
+
+__all__ = ["CHILD", "ChildRunner", "InProcessRunner", "Limits", "Problem", "Runner", "Session", "Setup", "default_runner"]
+
+CHILD = str(Path(child.__file__).resolve())
+_MOST_FRAMES_BYTES = 8 << 20
+_MOST_PRINTED = 4_000
+_LOAD_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """For one script in seconds of wall time, for the process in megabytes and seconds of CPU time."""
+
+    seconds: float = 1.0
+    megabytes: int = 512
+    cpu_seconds: int = 30
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a session runs. `drive`: the source that plays operations; `closed`: folders not to be read."""
+
+    code: str
+    drive: str
+    names: Mapping[str, str]
+    forbidden: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+class Problem(Exception):
+    """The solution cannot even be loaded: what it raised, or how its process ended."""
+
+    def __init__(self, raised: Raised | None, text: str = "") -> None:
+        super().__init__(text or str(raised))
+        self.raised = raised
+
+
+class Session(Protocol):
+    """A loaded solution. `notes`: what it tried and was refused."""
+
+    notes: list[str]
+
+    def play(self, script: Script, setting: str = "") -> Record: ...
+
+    def close(self) -> None: ...
+
+
+class Runner(Protocol):
+    """Opens sessions. `says`: a sentence for every report ("" for none)."""
+
+    says: str
+
+    def open(self, setup: Setup) -> Session:
+        """Raises `Problem`."""
+
+
+def default_runner() -> Runner:
+    """A child process where there are any; `K8SLAB_RUNNER` may name another command for it."""
+    if sys.platform == "emscripten":
+        return InProcessRunner()
+    command = os.environ.get("K8SLAB_RUNNER", "").split()
+    return ChildRunner(command or None)
+
+
+# -- a child process -------------------------------------------------------------------------------
+
+
+class ChildRunner:
+    """`command`: what to start instead of this Python and `child.py`."""
+
+    says = ""
+
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        self.command = list(command) if command else [sys.executable, "-I", CHILD]
+
+    def open(self, setup: Setup) -> Session:
+        return _ChildSession(self.command, setup)
+
+
+class _Ended(Exception):
+    """The child says no more; the text says why."""
+
+
+class _ChildSession:
+    """Starts its process when it is needed, and again after one that ended early."""
+
+    def __init__(self, command: Sequence[str], setup: Setup) -> None:
+        self._command = command
+        self._setup = setup
+        self._home = tempfile.TemporaryDirectory(prefix="k8slab-lab-")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+        self._received = 0
+        self._printed = bytearray()
+        self._number = 0
+        self.notes: list[str] = []
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    # -- one script ------------------------------------------------------------------------------
+
+    def play(self, script: Script, setting: str = "") -> Record:
+        """The record of `script`, whatever the code does."""
+        steps: list[Step] = []
+        self._printed.clear()
+        try:
+            if self._process is None:
+                self._start()
+            self._number += 1
+            self._send({"number": self._number, "script": script, "setting": setting})
+            self._collect(script, steps)
+            ended = ""
+        except Problem as problem:
+            ended = str(problem)
+        except _Ended as why:
+            ended = str(why)
+            self._kill()
+        printed = bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace")
+        return Record(script, tuple(steps), ended, printed)
+
+    def _collect(self, script: Script, steps: list[Step]) -> None:
+        deadline = time.monotonic() + self._setup.limits.seconds
+        is_last = False
+        while True:
+            frame = self._frame(deadline, self._setup.limits.seconds)
+            if frame.get("number") != self._number:
+                raise _Ended("it wrote into the channel of the answers")
+            if frame.get("end") is True:
+                self._note(frame.get("tried"))
+                if len(steps) != len(script) and not is_last:
+                    raise _Ended("it broke the channel of the answers")
+                return
+            if len(steps) >= len(script):
+                raise _Ended("it wrote into the channel of the answers")
+            steps.append(Step(len(steps) + 1, script[len(steps)], _result(frame)))
+            is_last = frame.get("last") is True
+
+    def _note(self, tried: Any) -> None:
+        if isinstance(tried, list):
+            for text in tried:
+                if isinstance(text, str) and text not in self.notes and len(self.notes) < 20:
+                    self.notes.append(text[:200])
+
+    # -- the process -----------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        setup = self._setup
+        self._buffer, self._received = b"", 0
+        self._process = subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self._home.name,
+            env={"PATH": os.defpath, "HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+            start_new_session=True,
+        )
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+        self._send(
+            {
+                "code": setup.code,
+                "drive": setup.drive,
+                "names": dict(setup.names),
+                "forbidden": setup.forbidden,
+                "closed": setup.closed,
+                "megabytes": setup.limits.megabytes,
+                "cpu_seconds": setup.limits.cpu_seconds,
+            }
+        )
+        try:
+            frame = self._frame(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
+        except _Ended as why:
+            self._kill()
+            raise Problem(None, f"while it was loaded: {why}") from None
+        if "problem" in frame:
+            self._note(frame.get("tried"))
+            self._kill()
+            raise Problem(_raised(frame["problem"]))
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        try:
+            self._process.stdin.write((json.dumps(message) + "\n").encode())
+            self._process.stdin.flush()
+        except OSError:
+            raise _Ended(self._how_it_ended()) from None
+
+    def _frame(self, deadline: float, seconds: float) -> dict[str, Any]:
+        """The next line. Raises _Ended at the deadline, and when the process is gone or floods us."""
+        process = self._process
+        assert process is not None and process.stdout is not None and process.stderr is not None
+        with selectors.DefaultSelector() as ready:
+            ready.register(process.stdout, selectors.EVENT_READ)
+            ready.register(process.stderr, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                left = deadline - time.monotonic()
+                found = ready.select(left) if left > 0 else []
+                if not found:
+                    raise _Ended(f"it did not end within {seconds:g} s")
+                for key, _ in found:
+                    data = os.read(key.fd, 65_536)
+                    if key.fileobj is process.stderr:
+                        self._keep(data)
+                        if not data:
+                            ready.unregister(process.stderr)
+                    elif not data:
+                        raise _Ended(self._how_it_ended())
+                    else:
+                        self._buffer += data
+                        self._received += len(data)
+                        if self._received > _MOST_FRAMES_BYTES:
+                            raise _Ended("it flooded the channel of the answers")
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            frame = json.loads(line)
+        except ValueError:
+            frame = None
+        if not isinstance(frame, dict):
+            raise _Ended("it wrote into the channel of the answers")
+        return frame
+
+    def _keep(self, data: bytes) -> None:
+        """The beginning of what it prints; the rest is read and dropped, so that printing never blocks."""
+        room = _MOST_PRINTED - len(self._printed)
+        self._printed += data[: max(0, room)]
+
+    def _how_it_ended(self) -> str:
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(0.5)
+        code = self._process.returncode
+        if code is None:
+            return "it closed the channel of the answers"
+        if code < 0:
+            name = signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else str(-code)
+            return f"its process was ended by {name}"
+        return f"its process ended with exit code {code}"
+
+    def _kill(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        process.wait()
+
+    def close(self) -> None:
+        self._kill()
+        self._home.cleanup()
+
+
+def _raised(found: Any) -> Raised:
+    """TypeError-proof: whatever the child wrote."""
+    if not isinstance(found, Mapping):
+        return Raised("Exception", "")
+    line = found.get("line")
+    return Raised(
+        str(found.get("type", "Exception"))[:100],
+        str(found.get("text", ""))[:300],
+        line if isinstance(line, int) else 0,
+        str(found.get("code", ""))[:200],
+    )
+
+
+def _result(frame: Mapping[str, Any]) -> Any:
+    if "raised" in frame:
+        return _raised(frame["raised"])
+    if "odd" in frame:
+        return Odd(str(frame["odd"])[:100])
+    return frame.get("v")
+
+
+# -- in this process -------------------------------------------------------------------------------
+
+
+class InProcessRunner:
+    """Without processes (in a browser): no limits, and the code could change the checks themselves."""
+
+    says = "Checked in this process: there are no limits here, and an endless loop ends with the kernel."
+
+    def open(self, setup: Setup) -> Session:
+        try:
+            player = child.Player(setup.code, setup.drive, setup.names)
+            player.names()
+        except BaseException as error:
+            raise Problem(_raised(child.described(error, setup.code))) from None
+        return _InProcessSession(player)
+
+
+class _InProcessSession:
+    def __init__(self, player: child.Player) -> None:
+        self._player = player
+        self.notes: list[str] = []
+
+    def play(self, script: Script, setting: str = "") -> Record:
+        found: list[dict[str, Any]] = []
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self._player.play(script, setting, found.append)
+        frames = json.loads(json.dumps(found))
+        steps = tuple(Step(n + 1, script[n], _result(frame)) for n, frame in enumerate(frames) if n < len(script))
+        return Record(script, steps, "", printed.getvalue()[:_MOST_PRINTED])
+
+    def close(self) -> None:
+        """Nothing to close."""
