@@ -92,13 +92,14 @@ class Player:
         self._drive = compile(drive, "<drive>", "exec")
         self._solution = compile(code, SOLUTION, "exec")
 
-    def names(self) -> dict[str, Any]:
-        """The solution's names. NameError or TypeError for one that is missing or is something else."""
+    def names(self, needs: Sequence[str] = ()) -> dict[str, Any]:
+        """The solution's names. NameError or TypeError for one of `needs` that is missing or is something else."""
         module = types.ModuleType("solution")
         sys.modules["solution"] = module  # where dataclasses look for the module of a class
         found = vars(module)
         exec(self._solution, found)
-        for name, kind in self._names.items():
+        for name in needs:
+            kind = self._names[name]
             if name not in found:
                 raise NameError(f"{name}: the solution does not define it")
             if kind == "class" and not isinstance(found[name], type):
@@ -107,16 +108,16 @@ class Player:
                 raise TypeError(f"{name} is {type_name(found[name])}, expected a function")
         return found
 
-    def play(self, script: Sequence[Sequence[str]], setting: str, tell: Callable[[dict[str, Any]], None]) -> None:
-        """One answer for every operation; after an exception the next operation goes on."""
+    def play(self, request: Mapping[str, Any], tell: Callable[[dict[str, Any]], None]) -> None:
+        """One answer for every operation of the request's `script`; after an exception the next operation goes on."""
         try:
             drive: dict[str, Any] = {"__name__": "drive"}
             exec(self._drive, drive)
-            do: Do = drive["drive"](self.names(), setting)
+            do: Do = drive["drive"](self.names(request["needs"]), request["setting"])
         except BaseException as error:
             tell({"raised": described(error, self.code), "last": True})
             return
-        for op in script:
+        for op in request["script"]:
             try:
                 found = answer(do(*op))
             except BaseException as error:  # SystemExit and KeyboardInterrupt of the solution's own, too
@@ -148,9 +149,7 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], home: str) -> tupl
             is_writing = any(letter in str(mode) for letter in "wax+") or (isinstance(flags, int) and flags & _WRITING)
             if is_writing and not path.startswith(own) and path != os.devnull:
                 refuse("writing a file", PermissionError)
-        elif event.startswith(_REFUSED) and event != "signal.pthread_kill":
-            refuse(f"{event}: not in a lab", PermissionError)
-        elif event.startswith(_CHANGES):
+        elif (event.startswith(_REFUSED) and event != "signal.pthread_kill") or event.startswith(_CHANGES):
             refuse(f"{event}: not in a lab", PermissionError)
 
     return hook, tried
@@ -196,7 +195,7 @@ def main() -> None:
 
     setup = json.loads(requests.readline())
     missing = limit(setup["megabytes"], setup["cpu_seconds"])
-    hook, tried = refusals(setup["forbidden"], setup["closed"], os.getcwd())
+    hook, tried = refusals(setup["forbidden"], setup["closed"], os.path.realpath(os.curdir))
     sys.dont_write_bytecode = True
     sys.addaudithook(hook)
     try:
@@ -209,11 +208,7 @@ def main() -> None:
     for line in requests:
         request = json.loads(line)
         number = request["number"]
-        player.play(
-            request["script"],
-            request["setting"],
-            lambda found, number=number: send({"number": number, **found}),  # type: ignore[misc]
-        )
+        player.play(request, lambda found, number=number: send({"number": number, **found}))  # type: ignore[misc]
         sys.stdout.flush()
         send({"number": number, "end": True, "tried": tried})
 

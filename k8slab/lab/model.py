@@ -131,6 +131,7 @@ class Check:
     `judge` looks at a whole record in which nothing was raised and no answer was `Odd`. `hints`: for each cause that
     `judge` names, a ladder from a question to nearly the code; `""` is for all others. `raises`: what the code raises
     is an answer too. `setting` is for the lab's `drive`: what the operations work on.
+    `needs`: the names of the solution that it plays with (none given: all of them).
     """
 
     name: str
@@ -144,6 +145,7 @@ class Check:
     hidden: int = 10
     raises: bool = False
     setting: str = ""
+    needs: tuple[str, ...] = ()
 
     def cases(self, seed: str) -> list[Case]:
         """Public ones first. `seed` decides the hidden ones; the public are the same for everybody."""
@@ -182,6 +184,10 @@ class LabSpec:
             if one.name == name:
                 return one
         raise KeyError(f"check {name!r}: expected one of {', '.join(one.name for one in self.checks)}")
+
+    def needs(self, check: Check) -> tuple[str, ...]:
+        """The names of the solution that a check plays with."""
+        return check.needs or tuple(self.names)
 
     @property
     def points(self) -> int:

@@ -27,7 +27,17 @@ from typing import Any, Protocol
 from k8slab.lab import child
 from k8slab.lab.model import Odd, Raised, Record, Script, Step
 
-__all__ = ["CHILD", "ChildRunner", "InProcessRunner", "Limits", "Problem", "Runner", "Session", "Setup", "default_runner"]
+__all__ = [
+    "CHILD",
+    "ChildRunner",
+    "InProcessRunner",
+    "Limits",
+    "Problem",
+    "Runner",
+    "Session",
+    "Setup",
+    "default_runner",
+]
 
 CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
@@ -69,7 +79,7 @@ class Session(Protocol):
 
     notes: list[str]
 
-    def play(self, script: Script, setting: str = "") -> Record: ...
+    def play(self, script: Script, setting: str = "", needs: Sequence[str] = ()) -> Record: ...
 
     def close(self) -> None: ...
 
@@ -131,7 +141,7 @@ class _ChildSession:
 
     # -- one script ------------------------------------------------------------------------------
 
-    def play(self, script: Script, setting: str = "") -> Record:
+    def play(self, script: Script, setting: str = "", needs: Sequence[str] = ()) -> Record:
         """The record of `script`, whatever the code does."""
         steps: list[Step] = []
         self._printed.clear()
@@ -139,7 +149,7 @@ class _ChildSession:
             if self._process is None:
                 self._start()
             self._number += 1
-            self._send({"number": self._number, "script": script, "setting": setting})
+            self._send({"number": self._number, "script": script, "setting": setting, "needs": needs})
             self._collect(script, steps)
             ended = ""
         except Problem as problem:
@@ -331,11 +341,11 @@ class _InProcessSession:
         self._player = player
         self.notes: list[str] = []
 
-    def play(self, script: Script, setting: str = "") -> Record:
+    def play(self, script: Script, setting: str = "", needs: Sequence[str] = ()) -> Record:
         found: list[dict[str, Any]] = []
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            self._player.play(script, setting, found.append)
+            self._player.play({"script": script, "setting": setting, "needs": needs}, found.append)
         frames = json.loads(json.dumps(found))
         steps = tuple(Step(n + 1, script[n], _result(frame)) for n, frame in enumerate(frames) if n < len(script))
         return Record(script, steps, "", printed.getvalue()[:_MOST_PRINTED])

@@ -4,7 +4,8 @@
         09-workqueue.ipynb   the source, nbgrader's cell metadata, solutions between ### BEGIN SOLUTION / END SOLUTION
         checks.py            LAB: a LabSpec
         drive.py             drive(names, setting) -> do(verb, ...): plays operations against the solution, in the child
-        mutants/*.py         wrong implementations; the docstring says what is wrong, KILLED_BY by which check
+        mutants/*.py         wrong implementations: CHANGES to the solution, a docstring that says what is wrong,
+                             KILLED_BY the check and CAUSE the cause by which it has to be noticed
         second.py            another correct solution
         README.md
 
@@ -89,9 +90,14 @@ class Lab:
     def starter(self) -> Notebook:
         return starter_of(self.notebook)
 
+    @property
+    def starter_code(self) -> str:
+        """The code of the starter's solution cells."""
+        return solution_of(self.starter, f"{self.name}: the starter")
+
     def mutants(self) -> list[Mutant]:
         """The named wrong implementations, by name."""
-        return [_mutant(path) for path in sorted((self.folder / "mutants").glob("*.py"))]
+        return [_mutant(path, self.solution) for path in sorted((self.folder / "mutants").glob("*.py"))]
 
 
 def _load(path: Path, name: str) -> Any:
@@ -103,20 +109,24 @@ def _load(path: Path, name: str) -> Any:
     return module
 
 
-def _mutant(path: Path) -> Mutant:
-    code = path.read_text(encoding="utf-8")
-    tree = ast.parse(code)
+def _mutant(path: Path, solution: str) -> Mutant:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     named = {
         target.id: ast.literal_eval(node.value)
         for node in tree.body
         if isinstance(node, ast.Assign)
         for target in node.targets
-        if isinstance(target, ast.Name) and target.id in ("KILLED_BY", "CAUSE")
+        if isinstance(target, ast.Name)
     }
     why = ast.get_docstring(tree)
-    if not why or "KILLED_BY" not in named:
-        raise LabError(f"{path}: expected a docstring that says what is wrong, and KILLED_BY, the name of a check")
-    return Mutant(path.stem.replace("_", "-"), code, why, named["KILLED_BY"], named.get("CAUSE", ""))
+    if not why or not {"KILLED_BY", "CAUSE", "CHANGES"} <= set(named):
+        raise LabError(f"{path}: expected a docstring that says what is wrong, KILLED_BY, CAUSE and CHANGES")
+    code = solution
+    for old, new in named["CHANGES"]:
+        if code.count(old) != 1:
+            raise LabError(f"{path}: {old!r}: expected once in the solution, found {code.count(old)} times")
+        code = code.replace(old, new)
+    return Mutant(path.stem.replace("_", "-"), code, why, named["KILLED_BY"], named["CAUSE"])
 
 
 # -- which labs there are --------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 
-from k8slab.lab.model import Broken, Case, Check, Odd, Outcome, Raised, Record, Report, Result, Script
+from k8slab.lab.model import Broken, Case, Check, LabSpec, Odd, Outcome, Raised, Record, Report, Result, Script
 from k8slab.lab.runner import Limits, Problem, Runner, Session, Setup, default_runner
 from k8slab.lab.shrink import shrink
 from k8slab.lab.source import Lab
@@ -53,7 +53,7 @@ def verify(
     except Problem as problem:
         return Report(lab.name, tuple(_nothing(check, seed) for check in checks), seed, tuple(notes), str(problem))
     try:
-        player = _Player(session)
+        player = _Player(session, lab.spec)
         results = tuple(player.run(check, seed) for check in checks)
         return Report(lab.name, results, seed, (*notes, *session.notes))
     finally:
@@ -64,7 +64,7 @@ def replay(lab: Lab, code: str, check: Check, script: Script, *, runner: Runner 
     """One script against one check, as it is. Raises Problem."""
     session = (runner or default_runner()).open(setup_of(lab, code))
     try:
-        record = session.play(script, check.setting)
+        record = session.play(script, check.setting, lab.spec.needs(check))
         return Outcome(Case(script, name="replay"), judge(check, record), record)
     finally:
         session.close()
@@ -96,8 +96,9 @@ def _nothing(check: Check, seed: str) -> Result:
 class _Player:
     """Plays the checks of one verification."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, spec: LabSpec) -> None:
         self._session = session
+        self._spec = spec
         self._lost = 0.0
 
     def run(self, check: Check, seed: str) -> Result:
@@ -126,7 +127,7 @@ class _Player:
             why = given_up or "the time for this solution is used up"
             return Outcome(case, Broken(1, f"not played: {why}", "ended"), Record(case.script, (), why))
         started = time.monotonic()
-        record = self._session.play(case.script, check.setting)
+        record = self._session.play(case.script, check.setting, self._spec.needs(check))
         if record.ended:
             self._lost += time.monotonic() - started
         return Outcome(case, judge(check, record), record)
@@ -141,7 +142,7 @@ class _Player:
 
         def fails(script: Script) -> bool:
             nonlocal best
-            record = self._session.play(script, check.setting)
+            record = self._session.play(script, check.setting, self._spec.needs(check))
             broken = judge(check, record)
             if broken is None or broken.cause != cause or record.ended:
                 return False

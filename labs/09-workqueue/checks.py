@@ -52,7 +52,9 @@ def in_order(steps: Sequence[Step]) -> Broken | None:
                     return Broken(step.number, f"get returned None while {first} was waiting", "hidden-item")
                 if first is None:
                     return Broken(step.number, f"nothing was waiting, and get returned {step.result}", "invented")
-                return Broken(step.number, f"{first} was added before {step.result}, and {step.result} came out", "order")
+                return Broken(
+                    step.number, f"{first} was added before {step.result}, and {step.result} came out", "order"
+                )
     return None
 
 
@@ -122,7 +124,7 @@ def counts(steps: Sequence[Step]) -> Broken | None:
                 ready.append(step.result)
         elif step.verb == "len" and step.result != len(ready):
             told = f"{len(ready)} can be handed out ({', '.join(ready) or 'none'}), and len says {step.result}"
-            if step.result == len(ready) + len(working):
+            if step.result == len(ready) + len(working) and not again:
                 return Broken(step.number, f"{told}: items in work do not wait", "counts-work")
             return Broken(step.number, told, "count")
     return None
@@ -166,7 +168,7 @@ def _dues(steps: Sequence[Step]) -> Iterator[tuple[Step, int, dict[str, int], li
                 due[item] = min(at, due.get(item, at))
         elif step.verb == "clock":
             now += int(step.op[1])
-            for at, item in sorted((at, item) for item, at in due.items() if at <= now):
+            for _, item in sorted((at, item) for item, at in due.items() if at <= now):
                 ready += [] if item in ready else [item]
                 del due[item]
         elif step.verb == "get" and step.result in ready:
@@ -223,8 +225,7 @@ def doubles(steps: Sequence[Step]) -> Broken | None:
             right = min(BASE_MS * 2 ** failures.get(item, 0), MOST_MS)
             failures[item] = failures.get(item, 0) + 1
             if step.result != right:
-                tries = "first" if failures[item] == 1 else f"{failures[item]}th"
-                why = f"the {tries} delay of {item} is {step.result} ms, expected {right} ms"
+                why = f"delay number {failures[item]} of {item} is {step.result} ms, expected {right} ms"
                 return Broken(step.number, why, "cap" if right == MOST_MS else "delay")
         elif step.verb == "requeues" and step.result != failures.get(item, 0):
             why = f"{item} was delayed {failures.get(item, 0)} times, num_requeues says {step.result}"
@@ -252,7 +253,9 @@ def forgets(steps: Sequence[Step]) -> Broken | None:
             if step.result != right:
                 others = [other for other in forgotten if other != item]
                 also = f" (forgetting {others[0]} is no reason)" if others else ""
-                return Broken(step.number, f"the delay of {item} is {step.result} ms, expected {right} ms{also}", "others")
+                return Broken(
+                    step.number, f"the delay of {item} is {step.result} ms, expected {right} ms{also}", "others"
+                )
     return None
 
 
@@ -275,7 +278,9 @@ def busy(rng: random.Random) -> list[Op]:
     """Two workers and a few items that keep coming; in the end all is finished."""
     ops: list[Op] = []
     for _ in range(rng.randint(10, 30)):
-        ops.append(rng.choice([("add", rng.choice(ITEMS)), ("get", rng.choice(WORKERS)), ("done", rng.choice(WORKERS))]))
+        ops.append(
+            rng.choice([("add", rng.choice(ITEMS)), ("get", rng.choice(WORKERS)), ("done", rng.choice(WORKERS))])
+        )
     ops += [("done", worker) for worker in WORKERS for _ in range(12)]
     return [*ops, *[op for _ in range(2 * len(ITEMS)) for op in (("get", "worker-1"), ("done", "worker-1"))], LAST]
 
@@ -331,7 +336,9 @@ def forgetting(rng: random.Random) -> list[Op]:
     return ops
 
 
-PLAIN = "Draw the three places an item can be in: waiting, in work, and wanted again. Which of them does this step read?"
+PLAIN = (
+    "Draw the three places an item can be in: waiting, in work, and wanted again. Which of them does this step read?"
+)
 
 LAB = LabSpec(
     title="A work queue",
@@ -351,10 +358,11 @@ LAB = LabSpec(
             {
                 "": [
                     "Which end of your list do you add to, and which end do you take from?",
-                    "A list with append and pop(0), or a deque with append and popleft, keeps the order. A set does not.",
+                    "A list with append and pop(0), or a deque with append and popleft, keeps order; a set does not.",
                 ],
                 "hidden-item": ["get may only return None when nothing waits. What decides that in your code?"],
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "at-most-once",
@@ -370,9 +378,11 @@ LAB = LabSpec(
                 "": [
                     PLAIN,
                     "A key is a level, not an event: ten adds while it waits are one piece of work.",
-                    "Keep what is wanted in a set of its own (upstream: dirty), and add to the list only what is not in it.",
+                    "Keep what is wanted in a set of its own (upstream: dirty), and add to the list only what is not "
+                    "in it.",
                 ]
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "one-worker-a-key",
@@ -385,10 +395,11 @@ LAB = LabSpec(
                 "": [
                     "When the item is added again, one worker still has it. How can your queue know?",
                     "Remember what was handed out and not yet done (upstream: processing).",
-                    "In add: if the item is in processing, note that it is wanted, but do not put it into the list. done does "
-                    "that.",
+                    "In add: if the item is in processing, note that it is wanted, but do not put it into the list: "
+                    "done does that.",
                 ]
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "nothing-lost",
@@ -405,6 +416,7 @@ LAB = LabSpec(
                 ],
                 "lost": [PLAIN, "An item that nobody works on must go into the list as soon as it is added."],
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "counts-what-waits",
@@ -417,6 +429,7 @@ LAB = LabSpec(
                 "": ["len of the list, not of what is wanted: an item in work that was added again does not wait yet."],
                 "counts-work": ["Items in work are not waiting: upstream's Len is len(queue)."],
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "shuts-down",
@@ -429,6 +442,7 @@ LAB = LabSpec(
                 "late-add": ["What should add do when the queue is shutting down?"],
                 "dropped": ["shut_down only sets a flag: workers finish what waits, then get returns None."],
             },
+            needs=("WorkQueue",),
         ),
         Check(
             "not-before-its-time",
@@ -437,7 +451,7 @@ LAB = LabSpec(
             not_early_not_late,
             {
                 "due": "later a 10; clock 9; get worker-1; clock 1; get worker-1",
-                "at once": "later a 0; get worker-1",
+                "at once": "later a 0; get worker-1; clock 1; get worker-1",
             },
             delayed,
             {
@@ -452,6 +466,7 @@ LAB = LabSpec(
                 "twice": ["What is due must be taken out of the waiting room when it is added."],
             },
             setting="delays",
+            needs=("WorkQueue", "DelayingQueue"),
         ),
         Check(
             "earliest-wins",
@@ -469,9 +484,12 @@ LAB = LabSpec(
                     "Both entries of the item became due. How many should there be?",
                     "Keep one due time for each item: the smaller of the two.",
                 ],
-                "early": ["Which of the two times did you keep? Compare them as times, not as delays: now_ms + delay_ms."],
+                "early": [
+                    "Which of the two times did you keep? Compare them as times, not as delays: now_ms + delay_ms."
+                ],
             },
             setting="delays",
+            needs=("WorkQueue", "DelayingQueue"),
         ),
         Check(
             "by-due-time",
@@ -480,8 +498,14 @@ LAB = LabSpec(
             by_due_time,
             {"crossed": "later a 20; later b 10; clock 30; get worker-1; get worker-1"},
             delayed,
-            {"": ["tick may find several items due. In which order does it add them?", "Sort by due time, or use a heap."]},
+            {
+                "": [
+                    "tick may find several items due. In which order does it add them?",
+                    "Sort by due time, or use a heap.",
+                ]
+            },
             setting="delays",
+            needs=("WorkQueue", "DelayingQueue"),
         ),
         Check(
             "tells-the-next-time",
@@ -492,6 +516,7 @@ LAB = LabSpec(
             asked,
             {"": ["The smallest due time of what still waits; None when nothing does."]},
             setting="delays",
+            needs=("WorkQueue", "DelayingQueue"),
         ),
         Check(
             "backs-off",
@@ -501,11 +526,15 @@ LAB = LabSpec(
             {"three": "when a; when a; when a; when b; requeues a", "long": "; ".join(["when a"] * 20)},
             failing,
             {
-                "delay": ["5 ms, 10 ms, 20 ms: how often had it failed before?", "base_ms * 2 ** failures, counted per item."],
+                "delay": [
+                    "5 ms, 10 ms, 20 ms: how often had it failed before?",
+                    "base_ms * 2 ** failures, counted per item.",
+                ],
                 "cap": ["After 18 failures 5 ms have become more than 20 minutes. What is the most?"],
                 "requeues": ["num_requeues is the number of delays since it was last forgotten."],
             },
             setting="limiter",
+            needs=("RateLimiter",),
         ),
         Check(
             "forgets",
@@ -523,6 +552,7 @@ LAB = LabSpec(
                 "requeues": ["An item that never failed, or was forgotten, has 0 requeues."],
             },
             setting="limiter",
+            needs=("RateLimiter",),
         ),
     ),
 )

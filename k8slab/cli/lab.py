@@ -1,0 +1,256 @@
+"""`k8slab lab ...` and `k8slab grade FOLDER`.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from k8slab.lab import Lab, Report
+
+__all__ = ["add_parsers"]
+
+
+def add_parsers(commands: Any) -> None:
+    """Add `lab` and `grade` to the subcommands."""
+    parser = commands.add_parser("lab", help="graded labs: list, start, verify, watch, hint, solution, reset, submit")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    _verb(verbs, "list", _list, "what labs there are")
+    start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
+    start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
+    verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=True)
+    _checks(verify)
+    verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
+    watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=True)
+    _checks(watch)
+    hint = _verb(verbs, "hint", _hint, "the next hint for a check that fails", lab=True, work=True)
+    hint.add_argument("--check", metavar="NAME", help="which one (default: the first that fails)")
+    solution = _verb(verbs, "solution", _solution, "the solution", lab=True)
+    solution.add_argument("--yes", action="store_true", help="show it although you may not have tried")
+    _verb(verbs, "reset", _reset, "begin anew; your notebook is kept beside", lab=True, work=True)
+    submit = _verb(verbs, "submit", _submit, "pack your notebook for handing in", lab=True, work=True)
+    submit.add_argument("--student", required=True, metavar="NAME", help="who you are, as your teacher knows you")
+    submit.add_argument("--to", type=Path, default=Path(), metavar="PATH", help="folder or file (default: here)")
+    kit = _verb(verbs, "check-kit", _check_kit, "prove that labs keep what they promise")
+    kit.add_argument("labs", nargs="*", metavar="LAB", help="which (default: all)")
+
+    grade = commands.add_parser(
+        "grade",
+        help="grade a folder of submissions",
+        description="Grade <student>.ipynb files, or a folder for each student; write gradebook.csv, gradebook.json "
+        "and an executed notebook for each. Exit code: 0 done, 1 somebody's file is missing or cannot be read, 2 wrong "
+        "usage.",
+    )
+    grade.add_argument("folder", type=Path, metavar="FOLDER")
+    grade.add_argument("--lab", required=True, metavar="LAB", help="such as 09")
+    grade.add_argument("--out", type=Path, default=Path("graded"), metavar="FOLDER", help="results (default: graded)")
+    grade.add_argument("--roster", type=Path, metavar="CSV", help="who should have handed in: a column `student`")
+    grade.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
+    grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody")
+    grade.add_argument("--regrade", nargs="*", metavar="STUDENT", help="again although nothing changed (no name: all)")
+    grade.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    grade.set_defaults(handler=_grade)
+
+
+def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, work: bool = False) -> Any:
+    parser = verbs.add_parser(name, help=text, description=text)
+    if lab:
+        parser.add_argument("lab", metavar="LAB", help="such as 09 or workqueue")
+    if work:
+        parser.add_argument("path", nargs="?", default="", metavar="PATH", help="notebook, Python file or folder")
+    parser.set_defaults(handler=lambda args: _guarded(handler, args))
+    return parser
+
+
+def _checks(parser: Any) -> None:
+    parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this one (repeatable)")
+    parser.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
+
+
+def _guarded(handler: Any, args: argparse.Namespace) -> int:
+    """LabErrors and unknown names are answers, not tracebacks."""
+    from k8slab.lab import LabError
+
+    try:
+        code: int = handler(args)
+        return code
+    except LabError as error:
+        print(f"k8slab: {error}", file=sys.stderr)
+        return 1
+    except KeyError as error:
+        print(f"k8slab: {error.args[0]}", file=sys.stderr)
+        return 2
+
+
+def _list(args: argparse.Namespace) -> int:
+    from k8slab.lab import labs
+    from k8slab.table import Table
+
+    rows = [[lab.name, lab.spec.title, len(lab.spec.checks), lab.spec.points, lab.spec.minutes] for lab in labs()]
+    print(Table(rows, ["lab", "title", "checks", "points", "minutes"]))
+    return 0
+
+
+def _start(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.work import start
+
+    lab = find_lab(args.lab)
+    path = start(lab, args.to if args.to is not None else Path(lab.name))
+    print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
+    print(f"open it in JupyterLab, or write a Python file; then: k8slab lab verify {lab.name} {path}")
+    return 0
+
+
+def _report(lab: Lab, args: argparse.Namespace) -> tuple[Report, Path]:
+    from k8slab.lab import verify
+    from k8slab.lab.work import code_of, find_work
+
+    path = find_work(lab, args.path or _default(lab))
+    only = args.check if isinstance(args.check, list) else []
+    return verify(lab, code_of(path), only=only, seed=getattr(args, "seed", "0")), path
+
+
+def _default(lab: Lab) -> str:
+    """The folder that `start` makes, if one stands beside it."""
+    return lab.name if (Path(lab.name) / f"{lab.name}.ipynb").is_file() else ""
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.show import report_text
+
+    lab = find_lab(args.lab)
+    if args.replay:
+        return _replay(lab, args)
+    report, _ = _report(lab, args)
+    print(report_text(lab, report))
+    return 0 if report.passed else 1
+
+
+def _replay(lab: Lab, args: argparse.Namespace) -> int:
+    from k8slab.lab import LabError, Problem, parse_script, replay
+    from k8slab.lab.show import picture
+    from k8slab.lab.work import code_of, find_work
+
+    if len(args.check) != 1:
+        raise LabError("--replay: expected --check with the name of one check")
+    try:
+        script = parse_script(args.replay)
+        code = code_of(find_work(lab, args.path or _default(lab)))
+        outcome = replay(lab, code, lab.spec.check(args.check[0]), script)
+    except (ValueError, Problem) as error:
+        raise LabError(str(error)) from None
+    print(picture(outcome.record, outcome.broken.step if outcome.broken else 0, most=len(script)))
+    print(outcome.broken.why if outcome.broken else "the property holds in this schedule")
+    return 1 if outcome.broken else 0
+
+
+def _watch(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.show import report_text
+
+    lab = find_lab(args.lab)
+    while True:
+        report, path = _report(lab, args)
+        seen = path.stat().st_mtime_ns
+        print(f"\n{time.strftime('%H:%M:%S')}  {path}\n{report_text(lab, report)}", flush=True)
+        if report.passed:
+            return 0
+        while not path.exists() or path.stat().st_mtime_ns == seen:
+            time.sleep(0.3)
+
+
+def _hint(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.inside import hint_for
+    from k8slab.lab.work import hints_shown
+
+    lab = find_lab(args.lab)
+    if args.check:
+        lab.spec.check(args.check)
+    report, path = _report(lab, argparse.Namespace(**{**vars(args), "check": []}))
+    failing = [one for one in report.results if not one.passed and args.check in (None, one.check.name)]
+    if not failing:
+        print("every check passes" if not args.check else f"{args.check} passes")
+        return 0
+    name, cause = failing[0].check.name, (failing[0].causes or ("",))[0]
+    print(f"{name}: {failing[0].check.title}")
+    print(hint_for(lab, report, name, hints_shown(path.parent, name, cause)))
+    return 0
+
+
+def _solution(args: argparse.Namespace) -> int:
+    from k8slab.lab import LabError, find_lab
+
+    lab = find_lab(args.lab)
+    if not args.yes:
+        raise LabError(f"the solution of {lab.name} is for after you tried: k8slab lab solution {args.lab} --yes")
+    print(lab.solution, end="")
+    return 0
+
+
+def _reset(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.work import find_work, reset
+
+    lab = find_lab(args.lab)
+    path = find_work(lab, args.path or _default(lab))
+    print(f"{path}: as at the start; yours is {reset(lab, path)}")
+    return 0
+
+
+def _submit(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.work import find_work, submit
+
+    lab = find_lab(args.lab)
+    print(f"{submit(lab, find_work(lab, args.path or _default(lab)), args.student, args.to)}: hand this in")
+    return 0
+
+
+def _check_kit(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab, labs
+    from k8slab.lab.kit import check_kit
+
+    reports = [check_kit(lab) for lab in ([find_lab(name) for name in args.labs] or labs())]
+    print("\n".join(map(str, reports)))
+    return 1 if any(report.problems for report in reports) else 0
+
+
+def _grade(args: argparse.Namespace) -> int:
+    return _guarded(_graded, args)
+
+
+def _graded(args: argparse.Namespace) -> int:
+    from k8slab.lab import find_lab
+    from k8slab.lab.grade import grade_folder, read_roster
+    from k8slab.table import Table
+
+    lab = find_lab(args.lab)
+    if args.jobs is not None and args.jobs < 1:
+        print(f"k8slab grade: --jobs {args.jobs}: expected 1 or more", file=sys.stderr)
+        return 2
+    book = grade_folder(
+        lab,
+        args.folder,
+        out=args.out,
+        roster=read_roster(args.roster) if args.roster else (),
+        seed=args.seed,
+        per_student=not args.one_seed,
+        regrade=() if args.regrade is None else (args.regrade or None),
+        jobs=args.jobs,
+    )
+    rows = [
+        [r["student"], r["status"], r["points"], "/".join(map(str, r["public"])), "/".join(map(str, r["hidden"]))]
+        for r in book.rows
+    ]
+    print(Table(rows, ["student", "status", f"of {book.possible}", "public", "hidden"]))
+    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students")
+    return 0 if all(row["status"] == "graded" for row in book.rows) else 1

@@ -1,0 +1,153 @@
+"""Checks inside a notebook: `check = begin("09")`, then `check("one-worker-a-key")` in a cell of its own.
+
+The newest executed cells that define the lab's names are what is checked. A check that does not hold raises
+`CheckFailed`, which a notebook shows as the report alone, and which nbgrader counts as no points.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from k8slab.lab.model import Report, Result
+from k8slab.lab.runner import Runner
+from k8slab.lab.show import Played, failure_text, recognised, report_text
+from k8slab.lab.source import Lab, LabError, find_lab
+from k8slab.lab.verify import verify
+
+__all__ = ["CheckFailed", "Checker", "begin", "newest_source"]
+
+
+class CheckFailed(AssertionError):
+    """A check does not hold; the text is the report."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback."""
+        return str(self).split("\n")
+
+
+def begin(name: str, **options: Any) -> Checker:
+    """The checks of a lab, for the notebook that calls this. LabError for an unknown name."""
+    return Checker(find_lab(name), **options)
+
+
+class Checker:
+    """`checker()` runs all checks, `checker("name")` one of them. `seed`: whose hidden cases."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        seed: str = "0",
+        runner: Runner | None = None,
+        cells: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
+        self.lab = lab
+        self.seed = seed
+        self.report: Report | None = None
+        self._runner = runner
+        self._cells = cells or executed_cells
+
+    def __repr__(self) -> str:
+        return f"<checks of lab {self.lab.name}: {', '.join(check.name for check in self.lab.spec.checks)}>"
+
+    def __call__(self, name: str = "", *, stepper: bool = True) -> None:
+        """Print how a check (all of them) went; CheckFailed unless it holds, after a Stepper on what fails."""
+        spec = self.lab.spec
+        code = newest_source(self._cells(), spec.needs(spec.check(name)) if name else tuple(spec.names))
+        report = verify(self.lab, code, only=[name] if name else [], seed=self.seed, runner=self._runner)
+        self.report = report
+        if report.passed:
+            print(report_text(self.lab, report))
+            return
+        if stepper and name and report.results[0].failure is not None:
+            _show(report.results[0])
+        text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
+        raise CheckFailed(text)
+
+    def hint(self, name: str, rung: int = 1) -> str:
+        """The hint number `rung` for the cause by which `name` failed last; the last one when there are no more."""
+        return hint_for(self.lab, self.report, name, rung)
+
+
+def hint_for(lab: Lab, report: Report | None, name: str, rung: int) -> str:
+    """One rung of the ladder that belongs to the cause of a check's failure."""
+    check = lab.spec.check(name)
+    results = [] if report is None else [one for one in report.results if one.check.name == name]
+    causes = results[0].causes if results else ()
+    ladder = next((found for cause in causes if (found := check.hints.get(cause))), check.ladder(""))
+    if not ladder:
+        ladder = next(iter(check.hints.values()), ("There is no hint for this check: look at its schedule.",))
+    number = min(max(1, rung), len(ladder))
+    return f"hint {number} of {len(ladder)}: {ladder[number - 1]}"
+
+
+def _one(lab: Lab, report: Report) -> str:
+    """The report on one check that does not hold."""
+    result = report.results[0]
+    lines = [f"✗ {result.check.title}: {result.counts}"]
+    if report.problem:
+        lines.append(f"The solution could not be loaded: {report.problem}")
+    else:
+        lines.append(failure_text(lab.name, result))
+        lines += [text for text in [recognised(lab, result)] if text]
+        lines.append(f'for a hint: print(check.hint("{result.check.name}"))')
+    lines += [f"note: {note}" for note in report.notes]
+    return "\n".join(lines)
+
+
+def _show(result: Result) -> None:
+    """A Stepper on the failing schedule, where something can show it."""
+    try:
+        from IPython.display import display
+    except ImportError:
+        return
+    from k8slab.widgets import Stepper
+
+    assert result.failure is not None
+    if result.failure.record.steps:
+        display(Stepper(Played(result.failure, result.check.title)))  # type: ignore[no-untyped-call]
+
+
+# -- what was executed -----------------------------------------------------------------------------
+
+
+def executed_cells() -> list[str]:
+    """The cells of this kernel, oldest first. LabError outside a notebook."""
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        shell = None
+    else:
+        shell = get_ipython()
+    if shell is None:
+        raise LabError("check: expected to run in a notebook; in a shell use: k8slab lab verify")
+    return [str(cell) for cell in shell.user_ns.get("In", [])]
+
+
+def newest_source(cells: Iterable[str], names: Sequence[str]) -> str:
+    """For each name the newest cell that defines it, in the order of `names`. LabError names what is missing."""
+    newest: dict[str, str] = {}
+    for cell in cells:
+        for name in _defined(cell):
+            newest[name] = cell
+    missing = [name for name in names if name not in newest]
+    if missing:
+        raise LabError(f"check: no executed cell defines {', '.join(missing)}: run the cells above first")
+    return "\n\n".join(dict.fromkeys(newest[name] for name in names)) + "\n"
+
+
+def _defined(cell: str) -> list[str]:
+    """The top-level names that a cell defines; none for one that is no plain Python."""
+    try:
+        tree = ast.parse(cell)
+    except (SyntaxError, ValueError):
+        return []
+    found = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            found += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return found

@@ -1,0 +1,80 @@
+"""Papermill's part: a submission is carried out by an engine that plays the checks in place of a kernel.
+
+Papermill injects the parameters (student, seed), times the cells and writes the executed notebook. The engine runs no
+cell in this process: a graded cell's output is the result of its check, which a limited child process played.
+
+Upstream: papermill/engines.py (Engine, NotebookExecutionManager)
+Simplified: cells that are neither solution nor check are left as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+from k8slab.lab.model import Report
+from k8slab.lab.show import report_text
+from k8slab.lab.source import Lab, LabError, Notebook, grading, solution_of, source
+from k8slab.lab.verify import verify
+
+__all__ = ["execute"]
+
+ENGINE = "k8slab"
+_CHECK = re.compile(r"""^check\((?:["'](?P<name>[\w-]+)["'])?\)""")
+
+
+def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path) -> Report:
+    """The report on an assembled notebook, and the executed notebook in `output`. LabError without papermill."""
+    try:
+        import papermill
+        from papermill.engines import papermill_engines
+    except ImportError:
+        raise LabError("grading with feedback needs papermill: pip install 'k8slab[book]'") from None
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    report = verify(lab, solution_of(notebook, student), seed=seed)
+    papermill_engines.register(ENGINE, _engine(lab, report))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    given = output.with_name(output.name + ".given")
+    given.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+    try:
+        papermill.execute_notebook(
+            str(given),
+            str(output),
+            parameters={"student": student, "seed": seed},
+            engine_name=ENGINE,
+            kernel_name="python3",
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+        )
+    finally:
+        given.unlink()
+    return report
+
+
+def _engine(lab: Lab, report: Report) -> Any:
+    """An engine whose checks answer with this report."""
+    import nbformat
+    from papermill.engines import Engine
+
+    results = {result.check.name: result for result in report.results}
+
+    class Checks(Engine):  # type: ignore[misc]
+        """Fills in the outputs of graded cells."""
+
+        @classmethod
+        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> None:
+            for cell in nb_man.nb.cells:
+                found = _CHECK.match(source(cell).strip()) if cell.cell_type == "code" else None
+                if found is None:
+                    continue
+                name = found["name"]
+                some = report if not name else Report(lab.name, (results[name],), report.seed, (), report.problem)
+                if name and not grading(cell).get("grade"):
+                    continue
+                text = report_text(lab, some) + "\n"
+                cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=text)]
+
+    return Checks

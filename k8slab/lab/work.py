@@ -1,0 +1,94 @@
+"""A learner's copy of a lab: where it is, what was shown already, how it is handed in.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from k8slab.lab.source import Lab, LabError, Notebook, read_notebook, solution_cells, solution_of
+
+__all__ = ["code_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
+
+_STATE = ".k8slab-lab.json"
+
+
+def write_notebook(path: Path, notebook: Notebook) -> None:
+    """All or nothing."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    new.replace(path)
+
+
+def start(lab: Lab, folder: Path) -> Path:
+    """Write the starter into `folder`. LabError when there is one: nothing is overwritten."""
+    path = folder / f"{lab.name}.ipynb"
+    if path.exists():
+        raise LabError(f"{path}: is there already; go on with it, or begin anew with: k8slab lab reset {lab.name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_notebook(path, lab.starter)
+    return path
+
+
+def reset(lab: Lab, path: Path) -> Path:
+    """Put the starter in place of the notebook, which is kept beside; returns where."""
+    number = 1
+    while (kept := path.with_name(f"{path.stem}.before-reset-{number}.ipynb")).exists():
+        number += 1
+    path.rename(kept)
+    write_notebook(path, lab.starter)
+    (path.parent / _STATE).unlink(missing_ok=True)
+    return kept
+
+
+def find_work(lab: Lab, where: str) -> Path:
+    """The learner's file: `where`, or the lab's notebook in it, or here. LabError says what was looked for."""
+    place = Path(where) if where else Path()
+    path = place / f"{lab.name}.ipynb" if place.is_dir() else place
+    if not path.is_file():
+        raise LabError(f"{path}: expected your notebook of this lab; begin with: k8slab lab start {lab.name}")
+    return path
+
+
+def code_of(path: Path) -> str:
+    """What of a notebook (its solution cells) or of a Python file (all of it) is checked."""
+    if path.suffix == ".py":
+        try:
+            return path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise LabError(f"{path}: cannot be read: {error}") from None
+    return solution_of(read_notebook(path), str(path))
+
+
+def submit(lab: Lab, path: Path, student: str, out: Path) -> Path:
+    """Pack the notebook for handing in: the student, the time, the solution cells' outputs dropped."""
+    if not student.strip() or "/" in student or "\\" in student or student.startswith("."):
+        raise LabError(f"student {student!r}: expected a name that can be a file's")
+    notebook = read_notebook(path)
+    solution_of(notebook, str(path))
+    for cell in solution_cells(notebook):
+        cell["outputs"], cell["execution_count"] = [], None
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    metadata: dict[str, Any] = notebook.setdefault("metadata", {})
+    metadata["k8slab"] = {"lab": lab.name, "student": student.strip(), "submitted_at": when}
+    target = out / f"{student.strip()}.ipynb" if out.is_dir() else out
+    write_notebook(target, notebook)
+    return target
+
+
+def hints_shown(folder: Path, check: str, cause: str) -> int:
+    """How many hints of a check's cause were shown before, counting this one."""
+    path = folder / _STATE
+    try:
+        state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    except ValueError:
+        state = {}  # only a memory of hints
+    key = f"{check}/{cause}"
+    shown = state.get(key, 0) if isinstance(state, dict) else 0
+    count = shown + 1 if isinstance(shown, int) else 1
+    path.write_text(json.dumps({**(state if isinstance(state, dict) else {}), key: count}, indent=1), encoding="utf-8")
+    return count
