@@ -73,14 +73,24 @@ class Checker:
         return hint_for(self.lab, self.report, name, rung)
 
 
+_PLAIN = {
+    "unwritten": "Write the method first: the check plays the operations that its schedule shows.",
+    "raised": "Look at the line that raised, and at the schedule before it: which key was where?",
+    "ended": "Which loop does not end, and what does it wait for? Nothing in this lab has to wait.",
+}
+"""For causes that are the same in every lab."""
+
+
 def hint_for(lab: Lab, report: Report | None, name: str, rung: int) -> str:
     """One rung of the ladder that belongs to the cause of a check's failure."""
     check = lab.spec.check(name)
     results = [] if report is None else [one for one in report.results if one.check.name == name]
     causes = results[0].causes if results else ()
-    ladder = next((found for cause in causes if (found := check.hints.get(cause))), check.ladder(""))
-    if not ladder:
-        ladder = next(iter(check.hints.values()), ("There is no hint for this check: look at its schedule.",))
+    shown = results[0].failure if results else None
+    cause = shown.broken.cause if shown is not None and shown.broken is not None else (causes or ("",))[0]
+    if cause in _PLAIN:
+        return _PLAIN[cause]
+    ladder = check.ladder(cause) or next(iter(check.hints.values()), ("What does each step of the schedule read?",))
     number = min(max(1, rung), len(ladder))
     return f"hint {number} of {len(ladder)}: {ladder[number - 1]}"
 

@@ -27,7 +27,7 @@ LEAST_MACHINE_MUTANTS = 20
 
 @dataclass
 class KitReport:
-    """`problems` is empty when all is well. `survivors`: machine-made mutants that no check notices, with the reason."""
+    """`problems` is empty when all is well. `survivors`: machine-made mutants that no check notices, and why."""
 
     lab: str
     problems: list[str] = field(default_factory=list)

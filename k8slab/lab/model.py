@@ -130,8 +130,8 @@ class Check:
 
     `judge` looks at a whole record in which nothing was raised and no answer was `Odd`. `hints`: for each cause that
     `judge` names, a ladder from a question to nearly the code; `""` is for all others. `raises`: what the code raises
-    is an answer too. `setting` is for the lab's `drive`: what the operations work on.
-    `needs`: the names of the solution that it plays with (none given: all of them).
+    is an answer too. `structured`: so are lists and dicts. `setting` is for the lab's `drive`: what the operations
+    work on. `needs`: the names of the solution that it plays with (none given: all of them).
     """
 
     name: str
@@ -144,6 +144,7 @@ class Check:
     public: int = 5
     hidden: int = 10
     raises: bool = False
+    structured: bool = False
     setting: str = ""
     needs: tuple[str, ...] = ()
 

@@ -9,7 +9,6 @@ Simplified: cells that are neither solution nor check are left as they are.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from pathlib import Path
@@ -29,6 +28,7 @@ _CHECK = re.compile(r"""^check\((?:["'](?P<name>[\w-]+)["'])?\)""")
 def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path) -> Report:
     """The report on an assembled notebook, and the executed notebook in `output`. LabError without papermill."""
     try:
+        import nbformat
         import papermill
         from papermill.engines import papermill_engines
     except ImportError:
@@ -37,20 +37,15 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
     report = verify(lab, solution_of(notebook, student), seed=seed)
     papermill_engines.register(ENGINE, _engine(lab, report))
     output.parent.mkdir(parents=True, exist_ok=True)
-    given = output.with_name(output.name + ".given")
-    given.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
-    try:
-        papermill.execute_notebook(
-            str(given),
-            str(output),
-            parameters={"student": student, "seed": seed},
-            engine_name=ENGINE,
-            kernel_name="python3",
-            progress_bar=False,
-            request_save_on_cell_execute=False,
-        )
-    finally:
-        given.unlink()
+    papermill.execute_notebook(
+        nbformat.from_dict(notebook),
+        str(output),
+        parameters={"student": student, "seed": seed},
+        engine_name=ENGINE,
+        kernel_name="python3",
+        progress_bar=False,
+        request_save_on_cell_execute=False,
+    )
     return report
 
 

@@ -49,7 +49,7 @@ _LOAD_SECONDS = 5.0
 class Limits:
     """For one script in seconds of wall time, for the process in megabytes and seconds of CPU time."""
 
-    seconds: float = 1.0
+    seconds: float = 0.5
     megabytes: int = 512
     cpu_seconds: int = 30
 

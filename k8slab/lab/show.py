@@ -64,7 +64,7 @@ def failure_text(lab: str, result: Result) -> str:
     case, broken = failure.case, failure.broken
     where = f"seed {case.seed}" if case.seed else f"example {case.name!r}"
     lines = [
-        f"{broken.why[:1].upper()}{broken.why[1:]}.",
+        f"{broken.why}.",
         f"{where}, step {broken.step} of {len(failure.record.script)}, the shortest schedule that shows it:",
         picture(failure.record, broken.step),
     ]

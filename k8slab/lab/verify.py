@@ -18,7 +18,7 @@ from k8slab.lab.source import Lab
 
 __all__ = ["judge", "replay", "setup_of", "verify"]
 
-_LOST_SECONDS = 5.0
+_LOST_SECONDS = 15.0
 """How much time a solution may lose in cases that end early; what is left then counts as failed."""
 
 
@@ -78,11 +78,18 @@ def judge(check: Check, record: Record) -> Broken | None:
         return Broken(step, f"{record.ended}, in {doing!r}", "ended")
     if not check.raises:
         for one in record.steps:
+            if isinstance(one.result, Raised) and one.result.type == "NotImplementedError":
+                return Broken(
+                    one.number, f"{' '.join(one.op)!r}: line {one.result.line} is not written yet", "unwritten"
+                )
             if isinstance(one.result, Raised):
                 return Broken(one.number, f"{' '.join(one.op)!r} raised {one.result}", "raised")
     for one in record.steps:
-        if isinstance(one.result, Odd):
-            return Broken(one.number, f"{' '.join(one.op)!r} returned {one.result}, expected a plain value", "odd")
+        found = one.result
+        if not check.structured and isinstance(found, (list, dict)):
+            found = Odd(type(found).__name__)  # a judge may compare and hash what it sees
+        if isinstance(found, Odd):
+            return Broken(one.number, f"{' '.join(one.op)!r} returned {found}, expected a plain value", "odd")
     return check.judge(record.steps)
 
 

@@ -1,0 +1,154 @@
+"""`k8slab lab` and `k8slab grade` from the shell: a student's and a teacher's way through."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from k8slab.cli import main
+from k8slab.lab import find_lab
+from k8slab.lab.source import solution_cells, source, with_solution
+from k8slab.lab.work import write_notebook
+
+LAB = find_lab("09")
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def k8slab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: str) -> Answer:
+        code = main(list(arguments))
+        said = capsys.readouterr()
+        return Answer(code, said.out, said.err)
+
+    return run
+
+
+def solve(path: Path) -> None:
+    write_notebook(path, with_solution(LAB.starter, [source(cell) for cell in solution_cells(LAB.notebook)]))
+
+
+def test_a_students_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert "09-workqueue" in k8slab("lab", "list").out
+    assert k8slab("lab", "start", "09").code == 0
+    path = tmp_path / "09-workqueue" / "09-workqueue.ipynb"
+    assert "BEGIN SOLUTION" not in path.read_text() and "YOUR CODE HERE" in path.read_text()
+    first = k8slab("lab", "verify", "09")
+    assert first.code == 1 and "0 of 16 points" in first.out and "line 10 is not written yet" in first.out
+    again = k8slab("lab", "start", "09")
+    assert again.code == 1 and "is there already" in again.err
+    hint = k8slab("lab", "hint", "workqueue")
+    assert hint.code == 0 and "Write the method first" in hint.out
+    assert k8slab("lab", "solution", "09").code == 1
+    assert "self.processing" in k8slab("lab", "solution", "09", "--yes").out
+    solve(path)
+    done = k8slab("lab", "verify", "9")
+    assert done.code == 0 and "16 of 16 points" in done.out
+    assert "every check passes" in k8slab("lab", "hint", "09").out
+    assert k8slab("lab", "submit", "09", "--student", "ann").code == 0
+    assert json.loads((tmp_path / "ann.ipynb").read_text())["metadata"]["k8slab"]["student"] == "ann"
+    assert k8slab("lab", "reset", "09").code == 0
+    assert "YOUR CODE HERE" in path.read_text()
+    assert (
+        "BEGIN" not in path.with_name("09-workqueue.before-reset-1.ipynb").read_text().split("self.processing")[0][-50:]
+    )
+
+
+def test_hints_climb(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bad = tmp_path / "mine.py"
+    bad.write_text(next(m.code for m in LAB.mutants() if m.name == "lost-re-add"))
+    rungs = [k8slab("lab", "hint", "09", str(bad), "--check", "nothing-lost").out for _ in range(4)]
+    assert ["hint 1 of 3" in rungs[0], "hint 2 of 3" in rungs[1], "hint 3 of 3" in rungs[2]] == [True] * 3
+    assert rungs[3] == rungs[2]
+
+
+def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    bad = tmp_path / "mine.py"
+    bad.write_text(next(m.code for m in LAB.mutants() if m.name == "parallel-processing"))
+    script = "add a; get worker-1; add a; get worker-2"
+    found = k8slab("lab", "verify", "09", str(bad), "--check", "one-worker-a-key", "--replay", script)
+    assert found.code == 1
+    assert found.out.splitlines()[-1] == "worker-1 still works on a, and worker-2 was given it too"
+    assert "✗   4  get worker-2  a" in found.out
+    right = tmp_path / "right.py"
+    right.write_text(LAB.solution)
+    found = k8slab("lab", "verify", "09", str(right), "--check", "one-worker-a-key", "--replay", script)
+    assert (found.code, found.out.splitlines()[-1]) == (0, "the property holds in this schedule")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        pytest.param(["lab", "verify", "13"], 1, "expected one of 09-workqueue", id="no such lab"),
+        pytest.param(["lab", "verify", "09"], 1, "begin with: k8slab lab start", id="not started"),
+        pytest.param(["lab", "verify", "09", "nothing.py"], 1, "expected your notebook", id="no such file"),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "nix"], 2, "expected one of first-in", id="no such check"
+        ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--replay", "add a"], 1, "--check with the name", id="which check"
+        ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", ";"], 1, "expected operations", id="empty"
+        ),
+        pytest.param(["lab"], 2, "", id="no verb"),
+        pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
+        pytest.param(["grade", ".", "--lab", "99"], 1, "expected one of", id="no lab to grade"),
+        pytest.param(["grade", ".", "--lab", "09", "--jobs", "0"], 2, "expected 1 or more", id="no jobs"),
+    ],
+)
+def test_wrong_commands(arguments: list[str], code: int, said: str, k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "x.py").write_text(LAB.solution)
+    found = k8slab(*arguments)
+    assert found.code == code
+    assert said in found.err
+    assert "Traceback" not in found.err
+
+
+def test_a_schedule_with_unknown_operations_is_no_traceback(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "x.py").write_text(LAB.solution)
+    found = k8slab("lab", "verify", "09", "x.py", "--check", "nothing-lost", "--replay", "jump a; add; get worker-1")
+    assert found.code == 1
+    assert "raised" in found.out
+
+
+def test_watch_verifies_again_when_the_file_is_saved(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    mine = tmp_path / "mine.py"
+    mine.write_text("class WorkQueue: pass\n")
+
+    def later() -> None:
+        time.sleep(1.5)
+        mine.write_text(LAB.solution)
+
+    saver = threading.Thread(target=later)
+    saver.start()
+    found = k8slab("lab", "watch", "09", str(mine), "--check", "first-in-first-out")
+    saver.join()
+    assert found.code == 0
+    assert "0 of 1 points" in found.out and "1 of 1 points" in found.out
+
+
+def test_a_teachers_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = tmp_path / "in"
+    folder.mkdir()
+    solve(folder / "ann.ipynb")
+    write_notebook(folder / "ben.ipynb", LAB.starter)
+    (tmp_path / "roster.csv").write_text("student\nann\nben\nzoe\n")
+    found = k8slab("grade", "in", "--lab", "09", "--roster", "roster.csv", "--jobs", "2")
+    assert found.code == 1, "zoe is missing"
+    assert "zoe" in found.out and "no submission" in found.out
+    assert (tmp_path / "graded" / "gradebook.csv").exists()
+    assert (tmp_path / "graded" / "feedback" / "ben.ipynb").exists()

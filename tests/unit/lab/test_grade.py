@@ -1,0 +1,265 @@
+"""Grading a folder: who counts, what counts, what is written; any executor; again only what changed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8slab.lab import LabError, find_lab
+from k8slab.lab.grade import Gradebook, find_submissions, grade_folder, read_roster
+from k8slab.lab.source import grading, solution_cells, source, with_solution
+from k8slab.lab.work import submit, write_notebook
+from tests.unit.lab.hostile import with_line
+
+LAB = find_lab("09")
+
+
+def notebook(code: str = "") -> dict[str, Any]:
+    """A submission whose first solution cell holds `code`, the others the solution."""
+    parts = [source(cell) for cell in solution_cells(LAB.notebook)]
+    return with_solution(LAB.starter, [code, "pass", "pass"] if code else parts)
+
+
+def hand_in(folder: Path, student: str, code: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{student}.ipynb"
+    write_notebook(path, notebook(code))
+    return path
+
+
+class Here(Executor):
+    """Works at once, in this thread; counts."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.calls += 1
+        json.dumps(args)  # names and plain data alone: another machine could do it
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
+def graded(folder: Path, **options: Any) -> Gradebook:
+    return grade_folder(LAB, folder, executor=options.pop("executor", Here()), **options)
+
+
+def row(book: Gradebook, student: str) -> dict[str, Any]:
+    return next(row for row in book.rows if row["student"] == student)
+
+
+def test_a_right_and_a_wrong_submission(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    wrong = LAB.solution.replace("self.queue.pop(0)", "self.queue.pop()")
+    hand_in(tmp_path / "in", "ben", wrong)
+    book = graded(tmp_path / "in", out=tmp_path / "out")
+    assert row(book, "ann")["points"] == 16
+    assert row(book, "ann")["public"][0] == row(book, "ann")["public"][1]
+    ben = row(book, "ben")
+    assert ben["checks"]["first-in-first-out"]["points"] == 0
+    assert "came out" in ben["checks"]["first-in-first-out"]["reason"]
+    assert ben["checks"]["one-worker-a-key"]["points"] == 2
+    assert 0 < ben["points"] < 16
+
+
+def test_the_gradebook_says_it_in_csv_and_json(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    graded(tmp_path / "in", out=tmp_path / "out", roster=["ann", "zoe"])
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "out" / "gradebook.csv").read_text())))
+    assert [(line["student"], line["status"], line["points"]) for line in lines] == [
+        ("ann", "graded", "16"),
+        ("zoe", "no submission", "0"),
+    ]
+    assert lines[0]["public"] == "77/77" and lines[0]["hidden"] == "120/120"
+    found = json.loads((tmp_path / "out" / "gradebook.json").read_text())
+    assert found["possible"] == 16
+    assert found["students"][0]["checks"]["forgets"] == {
+        "points": 2, "possible": 2, "public": [6, 6], "hidden": [10, 10], "reason": "",
+    }  # fmt: skip
+
+
+def test_the_student_gets_an_executed_notebook(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann", LAB.solution.replace("self.queue.pop(0)", "self.queue.pop()"))
+    graded(tmp_path / "in", out=tmp_path / "out")
+    done = json.loads((tmp_path / "out" / "feedback" / "ann.ipynb").read_text())
+    outputs = {
+        grading(cell).get("grade_id"): "".join(cell["outputs"][0]["text"])
+        for cell in done["cells"]
+        if cell["cell_type"] == "code" and cell["outputs"]
+    }
+    assert outputs["check-first-in-first-out"].startswith("✗  0/1  first-in-first-out")
+    assert outputs["check-one-worker-a-key"].startswith("✓  2/2  one-worker-a-key")
+    injected = [c for c in done["cells"] if "injected-parameters" in c["metadata"].get("tags", [])]
+    assert "ann" in "".join(injected[0]["source"])
+    assert done["metadata"]["papermill"]["exception"] is None
+
+
+def test_edited_checks_and_added_cells_change_nothing(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "eve", LAB.solution.replace("self.queue.pop(0)", "self.queue.pop()"))
+    theirs = json.loads(path.read_text())
+    for cell in theirs["cells"]:
+        if grading(cell).get("grade"):
+            cell["source"] = "print('16 of 16 points')"
+            cell["metadata"]["nbgrader"]["points"] = 100
+    extra = {"grade_id": "mine", "solution": True, "grade": False, "schema_version": 3}
+    theirs["cells"].append(
+        {"cell_type": "code", "source": LAB.solution, "metadata": {"nbgrader": extra}, "outputs": [], "id": "x"}
+    )
+    path.write_text(json.dumps(theirs))
+    assert row(graded(tmp_path), "eve")["checks"]["first-in-first-out"]["points"] == 0
+
+
+def test_a_deleted_solution_cell_counts_as_not_written(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "dan")
+    theirs = json.loads(path.read_text())
+    theirs["cells"] = [cell for cell in theirs["cells"] if grading(cell).get("grade_id") != "rate-limiter"]
+    path.write_text(json.dumps(theirs))
+    found = row(graded(tmp_path), "dan")
+    assert found["points"] == 13
+    assert "not written yet" in found["checks"]["backs-off"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param("no json", "is no notebook", id="not JSON"),
+        pytest.param("[]", "is no notebook", id="not an object"),
+        pytest.param('{"cells": [1]}', "every cell should be an object", id="odd cells"),
+        pytest.param('{"cells": "x"}', "is no notebook", id="no list"),
+        pytest.param("[" * 100_000, "is no notebook", id="nested without end"),
+        pytest.param("x" * (11 << 20), "larger than 10 MB", id="huge"),
+    ],
+)
+def test_a_file_that_is_no_notebook_is_told(content: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "fay.ipynb").write_text(content)
+    hand_in(tmp_path, "ann")
+    book = graded(tmp_path)
+    assert row(book, "fay")["status"] == "unreadable"
+    assert why in row(book, "fay")["notes"][0]
+    assert row(book, "ann")["points"] == 16
+
+
+def test_of_two_submissions_the_newest_counts(tmp_path: Path) -> None:
+    for number, name in enumerate(["first.ipynb", "second.ipynb"]):
+        (tmp_path / "gus").mkdir(exist_ok=True)
+        path = tmp_path / "gus" / name
+        write_notebook(path, notebook("" if number else LAB.starter_code))
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))
+    found = row(graded(tmp_path), "gus")
+    assert found["points"] == 16
+    assert found["notes"] == ["the newest of 2 counts; older: gus/first.ipynb"]
+
+
+def test_what_submit_wrote_names_its_student_and_time(tmp_path: Path) -> None:
+    hand_in(tmp_path, "work")
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    submit(LAB, tmp_path / "work.ipynb", "hal", inbox)
+    (inbox / "hal.ipynb").rename(inbox / "upload-17.ipynb")
+    assert [one.student for one in find_submissions(inbox)] == ["hal"]
+    for bad in ("", "../x", "a/b", ".hidden"):
+        with pytest.raises(LabError, match="expected a name"):
+            submit(LAB, tmp_path / "work.ipynb", bad, inbox)
+
+
+def test_nothing_is_graded_twice_unless_asked(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    hand_in(tmp_path / "in", "ben")
+
+    def calls(**options: Any) -> int:
+        here = Here()
+        graded(tmp_path / "in", out=tmp_path / "out", executor=here, **options)
+        return here.calls
+
+    assert calls() == 2
+    assert calls() == 0
+    assert calls(regrade=["ben"]) == 1
+    assert calls(regrade=None) == 2
+    hand_in(tmp_path / "in", "ann", LAB.starter_code)
+    assert calls() == 1
+    assert calls(seed="other") == 2
+    (tmp_path / "out" / "results" / "ann.json").write_text("{half")
+    assert calls(seed="other") == 1
+
+
+def test_seeds_are_each_students_own(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ann")
+    hand_in(tmp_path, "ben")
+    assert [one["seed"] for one in graded(tmp_path, seed="7").rows] == ["7/ann", "7/ben"]
+    assert [one["seed"] for one in graded(tmp_path, seed="7", per_student=False).rows] == ["7", "7"]
+
+
+def test_any_executor_gives_the_same_book(tmp_path: Path) -> None:
+    for student in ("ann", "ben"):
+        hand_in(tmp_path, student, LAB.starter_code if student == "ben" else "")
+    here = graded(tmp_path)
+    with ThreadPoolExecutor(2) as threads:
+        assert graded(tmp_path, executor=threads) == here
+    assert grade_folder(LAB, tmp_path, jobs=2) == here
+
+
+def test_a_cheat_reaches_neither_the_gradebook_nor_the_others(tmp_path: Path) -> None:
+    """It looks for gradebooks from where it runs, and beside its notebook."""
+    out = tmp_path / "out"
+    trick = f"import os\nfor where in ({str(out)!r}, {str(tmp_path / 'in')!r}, '.'):\n"
+    trick += "    for name in os.listdir(where):\n        open(os.path.join(where, name), 'w').write('mallory,16')"
+    hand_in(tmp_path / "in", "ann")
+    hand_in(tmp_path / "in", "mallory", with_line("add", trick))
+    graded(tmp_path / "in", out=out)
+    book = graded(tmp_path / "in", out=out, regrade=None)
+    assert row(book, "ann")["points"] == 16
+    assert row(book, "mallory")["points"] < 16
+    assert any("writing a file" in note for note in row(book, "mallory")["notes"])
+
+
+def test_spreadsheets_take_no_formula_from_a_student(tmp_path: Path) -> None:
+    hand_in(tmp_path, "=cmd()")
+    lines = graded(tmp_path).to_csv().splitlines()
+    assert lines[1].startswith("'=cmd()")
+
+
+def test_names_of_files_stay_in_their_folder(tmp_path: Path) -> None:
+    path = hand_in(tmp_path / "in", "x")
+    theirs = json.loads(path.read_text())
+    theirs["metadata"]["k8slab"] = {"student": "../../escaped"}
+    path.write_text(json.dumps(theirs))
+    graded(tmp_path / "in", out=tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in", "out"]
+    assert len(list((tmp_path / "out" / "results").iterdir())) == 1
+
+
+def test_rosters(tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_text("name,student\nAnn A,ann\nBen B,ben\n\n")
+    assert read_roster(path) == ["ann", "ben"]
+    path.write_text("ann\nben\n")
+    assert read_roster(path) == ["ann", "ben"]
+    path.write_text("student\nann\nann\n")
+    with pytest.raises(LabError, match="named more than once: ann"):
+        read_roster(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(LabError, match="cannot be read as a roster"):
+        read_roster(path)
+    with pytest.raises(LabError, match="cannot be read"):
+        read_roster(tmp_path / "none.csv")
+
+
+def test_somebody_who_is_not_on_the_roster_is_noted(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ivy")
+    assert "not on the roster" in row(graded(tmp_path, roster=["ann"]), "ivy")["notes"]
+
+
+def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="expected a folder of submissions"):
+        graded(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert graded(tmp_path / "empty").rows == ()

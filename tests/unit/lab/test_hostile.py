@@ -1,0 +1,87 @@
+"""Whatever a solution does: it is survived, and scored by what it does right."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from k8slab.lab import Limits, Report, find_lab, verify
+from tests.unit.lab.hostile import HOSTILE, right, with_line
+
+LIMITS = Limits(seconds=0.25)
+
+
+def judged(code: str, *only: str) -> Report:
+    return verify(find_lab("09"), code, only=only, limits=LIMITS)
+
+
+@pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
+def test_it_is_survived_and_does_not_pass(code: str) -> None:
+    started = time.monotonic()
+    report = judged(code)
+    assert not report.passed
+    assert report.points < report.possible
+    assert time.monotonic() - started < 60
+    again = judged(right(), "one-worker-a-key")
+    assert again.passed, "the next solution is not touched by it"
+
+
+def test_what_a_hostile_part_leaves_alone_keeps_its_points() -> None:
+    """An endless loop in add: the rate limiter is right all the same."""
+    report = judged(with_line("add", "while True: pass"))
+    passed = [result.check.name for result in report.results if result.passed]
+    assert passed[-2:] == ["backs-off", "forgets"]
+    failure = report.results[0].failure
+    assert failure is not None and failure.broken is not None
+    assert failure.broken.why == "it did not end within 0.25 s, in 'add a'"
+
+
+def test_printing_megabytes_costs_nothing() -> None:
+    code = with_line("add", "print('x' * 50_000)")
+    assert verify(find_lab("09"), code, limits=Limits(seconds=20)).passed
+
+
+def test_what_was_refused_is_told() -> None:
+    report = judged("import os\n" + with_line("add", "os.system('true')"), "first-in-first-out")
+    assert report.notes == ("os.system: not in a lab",)
+    report = judged(HOSTILE["imports the answer"])
+    assert "k8slab.client" in report.problem
+    assert any("this lab asks you to write it" in note for note in (*report.notes, report.problem))
+
+
+def test_files_outside_are_not_written(tmp_path: Path) -> None:
+    book = tmp_path / "gradebook.csv"
+    book.write_text("student,points\nme,0\n")
+    tricks = [
+        f"open({str(book)!r}, 'w').write('me,16')",
+        f"import os; os.close(os.open({str(book)!r}, os.O_WRONLY | os.O_TRUNC))",
+        f"import os; os.remove({str(book)!r})",
+        f"import os; os.rename({str(book)!r}, {str(tmp_path / 'gone')!r})",
+        f"import shutil; shutil.rmtree({str(tmp_path)!r})",
+        f"import os; os.truncate({str(book)!r}, 0)",
+    ]
+    for trick in tricks:
+        report = judged(with_line("add", trick), "first-in-first-out")
+        assert not report.passed, trick
+    assert book.read_text() == "student,points\nme,0\n"
+
+
+def test_a_file_of_its_own_may_be_written() -> None:
+    report = judged(with_line("add", "open('notes.txt', 'a').write('x')"), "first-in-first-out")
+    assert report.passed
+
+
+def test_memory_is_limited() -> None:
+    report = judged(HOSTILE["all the memory"], "first-in-first-out")
+    failure = report.results[0].failure
+    assert failure is not None and failure.broken is not None
+    assert "MemoryError" in failure.broken.why
+
+
+def test_nothing_is_left_of_one_case_in_the_next() -> None:
+    """State in the class or the module does not reach another schedule."""
+    code = right() + "\n\nSEEN = []\n\n\nclass Cheat(WorkQueue):\n    def add(self, item):\n        SEEN.append(item)\n"
+    code += "        assert len(SEEN) < 60\n        super().add(item)\n\n\nWorkQueue = Cheat\n"
+    assert judged(code, "first-in-first-out").passed
