@@ -74,9 +74,9 @@ class Checker:
 
 
 _PLAIN = {
-    "unwritten": "Write the method first: the check plays the operations that its schedule shows.",
-    "raised": "Look at the line that raised, and at the schedule before it: which key was where?",
-    "ended": "Which loop does not end, and what does it wait for? Nothing in this lab has to wait.",
+    "unwritten": "Write it first: the check plays the operations that its schedule shows.",
+    "raised": "Look at the line that raised, and at the schedule before it: what did that line work on?",
+    "ended": "Which loop does not end, and what does it wait for? Nothing in a lab waits for real time.",
 }
 """For causes that are the same in every lab."""
 
@@ -150,13 +150,16 @@ def newest_source(cells: Iterable[str], names: Sequence[str]) -> str:
     return "\n\n".join(dict.fromkeys(newest[name] for name in names)) + "\n"
 
 
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 def _defined(cell: str) -> list[str]:
     """The top-level names that a cell defines; none for one that is no plain Python."""
     try:
         tree = ast.parse(cell)
     except (SyntaxError, ValueError):
         return []
-    found = [node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    found = [node.name for node in tree.body if isinstance(node, _DEFINITIONS)]
     for node in tree.body:
         if isinstance(node, ast.Assign):
             found += [target.id for target in node.targets if isinstance(target, ast.Name)]

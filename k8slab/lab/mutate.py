@@ -10,6 +10,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 __all__ = ["Change", "machine_mutants"]
 
@@ -18,6 +19,10 @@ _OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
+
+
+_Block: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.If | ast.For | ast.While | ast.ExceptHandler
+_BLOCKS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.If, ast.For, ast.While, ast.ExceptHandler)
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,9 @@ def _flip(node: ast.AST, variant: int) -> str | None:
         node.op = ast.UAdd()
         node.operand = ast.Call(ast.Name("bool", ast.Load()), [node.operand], [])
         return "a not was dropped"
-    if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While) and variant == 0:
+    if isinstance(node, ast.ExceptHandler) and variant == 1:
+        return _handler(node)
+    if isinstance(node, _BLOCKS) and variant == 0:
         return _statement(node)
     return None
 
@@ -97,7 +104,16 @@ def _constant(node: ast.Constant, variant: int) -> str | None:
     return None
 
 
-def _statement(node: ast.FunctionDef | ast.If | ast.For | ast.While) -> str | None:
+def _handler(node: ast.ExceptHandler) -> str | None:
+    """It catches everything."""
+    before = "nothing" if node.type is None else ast.unparse(node.type)
+    if before == "Exception":
+        return None
+    node.type = ast.Name("Exception", ast.Load())
+    return f"except {before} became except Exception"
+
+
+def _statement(node: _Block) -> str | None:
     """The last statement is dropped (docstrings are none)."""
     last = node.body[-1]
     if isinstance(last, ast.Pass) or (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)):

@@ -37,7 +37,7 @@ def answer_text(value: Any) -> str:
     if isinstance(value, (Raised, Odd)):
         return f"raised {value.type}" if isinstance(value, Raised) else str(value)
     text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:

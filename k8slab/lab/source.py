@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -105,6 +106,7 @@ def _load(path: Path, name: str) -> Any:
     if where is None or where.loader is None or not path.exists():
         raise LabError(f"{path}: expected the checks of a lab")
     module = importlib.util.module_from_spec(where)
+    sys.modules[name] = module  # where dataclasses look for the module of a class
     where.loader.exec_module(module)
     return module
 

@@ -90,7 +90,10 @@ def judge(check: Check, record: Record) -> Broken | None:
             found = Odd(type(found).__name__)  # a judge may compare and hash what it sees
         if isinstance(found, Odd):
             return Broken(one.number, f"{' '.join(one.op)!r} returned {found}, expected a plain value", "odd")
-    return check.judge(record.steps)
+    try:
+        return check.judge(record.steps)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a number expected, a text answered
+        return Broken(len(record.steps), f"the answers cannot be judged ({type(error).__name__}: {error})", "odd")
 
 
 def _nothing(check: Check, seed: str) -> Result:

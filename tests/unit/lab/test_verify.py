@@ -158,7 +158,7 @@ def test_hints_follow_the_cause() -> None:
     report = verify(LAB, lost.code, only=["nothing-lost"])
     assert "The worker read the object before the change" in hint_for(LAB, report, "nothing-lost", 1)
     report = verify(LAB, LAB.starter_code, only=["nothing-lost"])
-    assert hint_for(LAB, report, "nothing-lost", 1).startswith("Write the method first")
+    assert hint_for(LAB, report, "nothing-lost", 1).startswith("Write it first")
 
 
 # -- the parts -------------------------------------------------------------------------------------
