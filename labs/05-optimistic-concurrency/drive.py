@@ -78,7 +78,7 @@ class Client:
         return call
 
     def sleep(self, ms):
-        def act(how):
+        def act(how, *_):
             if how == "go":
                 return f"slept {ms} ms", None, None
             return ("sleep cancel", None, CancelledError()) if how == "cancel" else None
@@ -141,7 +141,7 @@ class Store:
         return client.start(self.function, _Handle(client, get=self.get, put=self.put), "count", change)
 
     def get(self, client, key):
-        def act(how):
+        def act(how, *_):
             if how == "go":
                 return f"get {self.value} @{self.revision}", (self.value, self.revision), None
             how = "timeout" if how == "lose" else how
@@ -151,7 +151,7 @@ class Store:
         return client.call("get", act)
 
     def put(self, client, key, value, revision):
-        def act(how):
+        def act(how, *_):
             text = f"put {value} @{revision}"
             if how == "lose":
                 how = "lost" if self.write(value, revision) else "timeout"
@@ -208,7 +208,7 @@ class Api:
         return {"metadata": {"name": "web", "resourceVersion": str(self.revision)}, "data": dict(self.data)}
 
     def get(self, client, name):
-        def act(how):
+        def act(how, *_):
             if how == "go":
                 return f"get {fields(self.data)} @{self.revision}", self.now(), None
             how = "timeout" if how == "lose" else how
@@ -218,7 +218,7 @@ class Api:
         return client.call("get", act)
 
     def update(self, client, obj):
-        def act(how):
+        def act(how, *_):
             text = f"update {fields(data)} @{version or 'any'}"
             if how == "lose":
                 how = "lost" if self.write(data, version) else "timeout"
