@@ -162,6 +162,8 @@ def writes_what_it_computed(steps: Sequence[Step]) -> Broken | None:
             return Broken(event.step, why, "other-revision")
         if event.kind == "returned":
             final = run.computed or (run.read[0] if run.read else "none")
+            if words[1] == "none" != final:
+                return Broken(event.step, f"{name} returned None; the value is now {final}", "no-result")
             if words[1] != final:
                 return Broken(event.step, f"{name} returned {words[1]}; the value is now {final}", "other-result")
         if found := _endless(event, run):
@@ -247,6 +249,8 @@ def _passes(event: Event, client: str, what: str, fault: str) -> Broken | None:
     if fault == "cancel":
         return Broken(event.step, f"{client} was cancelled, and goes on: it wants to {' '.join(then[1:])}", "cancelled")
     why = f"{ended}, and it wants to {' '.join(then[1:])}"
+    if fault == "exists":
+        return Broken(event.step, f"{why}: it is a 409, but no conflict", "same-code")
     if fault == "lost":
         return Broken(event.step, f"{why}: but that {what} had been carried out, only the answer was lost", "again")
     return Broken(event.step, why, "again")
@@ -331,6 +335,9 @@ def returns_the_result(steps: Sequence[Step]) -> Broken | None:
 
 def keeps_what_others_wrote(steps: Sequence[Step]) -> Broken | None:
     for event, world, run in told(steps):
+        if event.kind == "returned" and not run.tries:
+            why = f"{run.client} returned and never sent an update: others' fields are safe, and its own is missing"
+            return Broken(event.step, why, "no-update")
         if event.kind != "update" or event.words[-1] not in ("ok", "lost"):
             continue
         own, found = run.op[2], _fields(event.words)
@@ -363,6 +370,9 @@ def fields_arrive(steps: Sequence[Step]) -> Broken | None:
         elif event.kind == "raised" and words[1] == "ConflictError" and run.conflicts < STEPS:
             why = f"{name} gave up after {run.conflicts} conflicts; {STEPS} tries are usual"
             return Broken(event.step, why, "gave-up")
+        elif event.kind == "next:" and run.conflicts >= STEPS:
+            why = f"{name} met {run.conflicts} conflicts and goes on; after {STEPS} tries its caller should know"
+            return Broken(event.step, why, "for-ever")
         if found := _endless(event, run):
             return found
     return None
@@ -462,7 +472,7 @@ def setting_with_faults(rng: random.Random) -> list[Op]:
     return ops
 
 
-BUSY = "; ".join(["start client-1 a 1", *[f"go client-1; rival b 1{n}; go client-1; go client-1" for n in range(5)]])
+BUSY = "; ".join(["start client-1 a 1", *[f"rival b {n}; go client-1" for n in range(1, 16)]])
 UNKNOWN = (
     "Did the write happen? Read the schedule: can the client tell a write that was refused from an answer that was "
     "lost?"
@@ -499,6 +509,7 @@ LAB = LabSpec(
                     "The caller wants the state after the update.",
                     "Return what change gave, not what was read, and not what put answers.",
                 ],
+                "no-result": ["The caller waits for the new value. put answers nothing: what do you return?"],
                 "endless": ["The write succeeded. What ends your loop?"],
             },
             setting="store",
@@ -612,13 +623,15 @@ LAB = LabSpec(
             retries_only_conflicts,
             {
                 "conflict, then well": "start client-1; conflict client-1; go client-1; ok client-1 7; ok client-1 8",
+                "timeout": "start client-1; timeout client-1; go client-1; ok client-1 7",
                 "exists already": "start client-1; exists client-1; ok client-1 7",
                 "cancelled": "start client-1; cancel client-1; go client-1; ok client-1 7",
             },
             trying,
             {
                 "no-retry": ["Which exception does your code expect, and which one came?"],
-                "again": [
+                "again": [UNKNOWN, "except ConflictError, and nothing wider."],
+                "same-code": [
                     "AlreadyExists has the code 409 too. Would a second try end otherwise?",
                     "Upstream asks IsConflict(err), which goes by the reason: except ConflictError, no comparing of "
                     "codes.",
@@ -682,7 +695,8 @@ LAB = LabSpec(
             returns_the_result,
             {
                 "after a conflict": "start client-1; conflict client-1; go client-1; ok client-1 7",
-                "nothing": "start client-1; ok client-1 0; ok client-1 1",
+                "zero": "start client-1; ok client-1 0; ok client-1 1",
+                "none": "start client-1; ok client-1 none; ok client-1 1",
             },
             succeeding,
             {
@@ -713,6 +727,7 @@ LAB = LabSpec(
                     "`whatever is there now`.",
                     "Send back the object as you got it, its metadata too.",
                 ],
+                "no-update": ["Does your attempt get as far as api.update, and does anybody await it?"],
                 "": [
                     "Which read do the other fields in your update come from?",
                     "The resourceVersion and the fields have to be of one and the same read: that is the whole "
@@ -743,6 +758,10 @@ LAB = LabSpec(
                 "not-written": ["The update was refused. Where did that conflict go?"],
                 "lost-result": ["The attempt returns what api.update gave; does set_field pass it on?"],
                 "gave-up": ["One conflict is no failure yet. Who tries again?"],
+                "for-ever": [
+                    "Who counts the tries of your set_field?",
+                    "You have written a loop that counts and pauses: hand it the attempt.",
+                ],
                 "value": ["obj['data'][field] = value, then update."],
                 "again": [UNKNOWN, "Only retry_on_conflict decides what is tried again, and only after a conflict."],
                 "": ["Follow the exception: who catches it, and what happens then?"],

@@ -41,13 +41,14 @@ class Call:
 
     def __init__(self, what, act):
         self.what, self.act, self.is_awaited = what, act, False
+        self.code = {"get": "get(...)", "try": "attempt()"}.get(what, f"{what.split()[0]}(...)")
 
     def __await__(self):
         self.is_awaited = True
         return (yield self)
 
     def __iter__(self):
-        raise TypeError(f"{self.what}: an await is missing before it")
+        raise TypeError(f"{self.code}: an await is missing before it")
 
 
 def shown(value):
@@ -108,10 +109,12 @@ class Client:
         try:
             waits = self.coroutine.send(answer) if error is None else self.coroutine.throw(error)
         except StopIteration as end:
-            for call in self.made:
-                if not call.is_awaited:
-                    raise TypeError(f"{call.what}: it was called and never awaited, so it did nothing") from None
+            self.check_awaits(end.value)
             self.told.append(f"returned {shown(end.value)}")
+        except RuntimeError as raised:
+            if "no running event loop" in str(raised):
+                raised.args = (f"{raised}, nor any in a lab: await the sleep that you were given",)
+            raise
         except (StatusError, CancelledError) as raised:
             self.told.append(f"raised {type(raised).__name__}")
         else:
@@ -121,6 +124,15 @@ class Client:
             self.told.append(f"next: {waits.what}")
         told, self.told = self.told, []
         return "; ".join(told)
+
+    def check_awaits(self, result):
+        """Of a run that ended: what it called and returned should not be waiting still."""
+        if type(result) is CoroutineType:
+            result.close()
+            raise TypeError("it returned a coroutine, which nobody ran: an await is missing")
+        for call in self.made:
+            if not call.is_awaited:
+                raise TypeError(f"{call.code}: it was called and never awaited, so it did nothing")
 
 
 # -- three worlds ----------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """It goes by the code. AlreadyExists is a 409 too, and stays one however often it is tried."""
 
 KILLED_BY = "retries-only-conflicts"
-CAUSE = "again"
+CAUSE = "same-code"
 CHANGES = (
     (
         "async def retry_on_conflict",
