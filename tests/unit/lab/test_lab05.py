@@ -1,0 +1,198 @@
+"""Lab 05: what coroutines add to the ways a solution can go wrong, and that the messages say what to mend."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from k8slab.lab import InProcessRunner, Limits, Raised, Report, find_lab, parse_script, replay, verify
+from k8slab.lab.inside import newest_source
+from k8slab.lab.mutate import machine_mutants
+from k8slab.lab.show import recognised, report_text
+from k8slab.lab.source import source
+
+LAB = find_lab("05")
+IMPORT = "from k8slab.api.errors import ConflictError\n"
+
+
+def changed(old: str, new: str) -> str:
+    assert LAB.solution.count(old) == 1
+    return LAB.solution.replace(old, new)
+
+
+def why(code: str, check: str) -> str:
+    """What a learner reads of the first failure of `check`."""
+    result = verify(LAB, code, only=[check], limits=Limits(seconds=0.25)).results[0]
+    assert not result.passed
+    return result.reason
+
+
+def server(*lines: str) -> str:
+    """The right solution with another guaranteed_update."""
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"{LAB.solution}\n\nasync def guaranteed_update(store, key, change):\n{body}\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "check", "said"),
+    [
+        pytest.param(
+            server("value, revision = store.get(key)"),
+            "writes-what-it-computed",
+            "get(...): an await is missing before it",
+            id="get without await",
+        ),
+        pytest.param(
+            server("value, revision = await store.get(key)", "store.put(key, change(value), revision)"),
+            "writes-what-it-computed",
+            "put(...): it was called and never awaited, so it did nothing",
+            id="put without await",
+        ),
+        pytest.param(
+            LAB.solution + "\n\ndef guaranteed_update(store, key, change):\n    return 7\n",
+            "writes-what-it-computed",
+            "calling it gave int, expected something to await: is it an async def?",
+            id="no async def",
+        ),
+        pytest.param(
+            server("value, revision = await store.get(key)", "await store.put(key, str(change(value)), revision)"),
+            "writes-what-it-computed",
+            "value: expected int, found str",
+            id="a number as text",
+        ),
+        pytest.param(
+            changed("await sleep(delay_ms)", "import asyncio; await asyncio.sleep(delay_ms / 1000)"),
+            "waits-between-tries",
+            "no running event loop, nor any in a lab: await the sleep that you were given",
+            id="asyncio's sleep",
+        ),
+        pytest.param(
+            server("class Other:", "    def __await__(self): yield 1", "await Other()"),
+            "writes-what-it-computed",
+            "it awaits something that is not of this lab",
+            id="something else to await",
+        ),
+        pytest.param(
+            changed("return await retry_on_conflict(attempt, sleep)", "return attempt()"),
+            "fields-arrive",
+            "it returned a coroutine, which nobody ran",
+            id="a coroutine as a result",
+        ),
+    ],
+)
+def test_a_missing_await_and_its_relatives_are_named(code: str, check: str, said: str) -> None:
+    assert said in why(code, check)
+
+
+HOSTILE = {
+    "swallows everything, without an await": server("while True:", "    try: raise ValueError", "    except: pass"),
+    "swallows everything, also its own end": server(
+        "while True:", "    try: await store.get(key)", "    except BaseException: pass"
+    ),
+    "swallows its own end in silence": server(
+        "while True:", "    try:", "        while True: await store.get(key)", "    except BaseException:",
+        "        while True: pass",
+    ),
+    "calls itself for ever": server("return await guaranteed_update(store, key, change)"),
+    "a generator": LAB.solution + "\n\nasync def guaranteed_update(store, key, change):\n    yield 1\n",
+    "leaves the process": server("import os", "os._exit(0)"),
+    "raises SystemExit": server("raise SystemExit"),
+    "raises StopIteration": server("raise StopIteration(7)"),
+    "an object that equals everything": server(
+        "class Any(int):", "    def __eq__(self, other): return True", "    def __ne__(self, other): return False",
+        "    __hash__ = int.__hash__", "await store.put(key, Any(7), Any(1))", "return Any(7)",
+    ),
+    "a result that is no plain value": server("return object()"),
+    "changes the lab's errors": IMPORT + "ConflictError.__init__ = None\n" + LAB.solution,
+    "takes the answer": "from k8slab.client.retry import retry_on_conflict\n" + LAB.solution,
+    "takes the server's answer": "from k8slab.apiserver.storage.etcd3 import Storage\n" + LAB.solution,
+}  # fmt: skip
+
+
+def judged(code: str, **options: object) -> Report:
+    return verify(LAB, code, limits=Limits(seconds=0.25), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE)
+def test_it_is_survived_and_does_not_pass(code: str) -> None:
+    started = time.monotonic()
+    report = judged(code)
+    assert not report.passed
+    assert report_text(LAB, report)
+    assert time.monotonic() - started < 30
+
+
+def test_a_hostile_server_leaves_the_clients_points_alone() -> None:
+    report = judged(HOSTILE["swallows everything, without an await"])
+    passed = {result.check.name for result in report.results if result.passed}
+    assert {"retries-only-conflicts", "returns-the-result", "fields-arrive"} <= passed
+    assert report.points == 9
+
+
+def test_forbidden_modules_are_named() -> None:
+    assert "k8slab.client.retry: this lab asks you to write it" in judged(HOSTILE["takes the answer"]).problem
+
+
+def test_answers_that_no_judge_expects_are_no_crash() -> None:
+    """A learner's value in a place where a number is expected."""
+    code = find_lab("09").solution.replace("return min(self.base_ms * 2**failures, self.most_ms)", "return 'soon'")
+    report = verify(find_lab("09"), code, only=["forgets"])
+    assert report.points == 0
+    assert report.results[0].reason
+
+
+@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
+def test_a_mutant_is_recognised_in_its_own_words(mutant: object) -> None:
+    report = verify(LAB, mutant.code, only=[mutant.killed_by])  # type: ignore[attr-defined]
+    assert recognised(LAB, report.results[0])
+
+
+def test_in_process_judges_the_same() -> None:
+    wanted = ("overwrites-on-conflict", "retries-with-the-stale-object", "swallows-409", "deaf-to-cancellation")
+    codes = [mutant.code for mutant in LAB.mutants() if mutant.name in wanted]
+    assert len(codes) == 4
+    for code in [LAB.solution, LAB.second, *codes]:
+        inside, outside = verify(LAB, code, runner=InProcessRunner()), verify(LAB, code)
+        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+
+
+def test_a_lost_answer_is_written_all_the_same() -> None:
+    script = parse_script("start client-1 add 1; go client-1; lose client-1; rival 10")
+    outcome = replay(LAB, LAB.solution, LAB.spec.check("other-errors-pass"), script)
+    assert outcome.broken is None
+    assert [step.result for step in outcome.record.steps] == [
+        "next: get",
+        "get 5 @1; change 5 gives 6; next: put",
+        "put 6 @1 lost; raised TimeoutStatusError",
+        "now 16 @3",
+    ]
+
+
+def test_a_whole_verification_is_quick() -> None:
+    verify(LAB, LAB.solution)
+    started = time.process_time()
+    assert verify(LAB, LAB.solution).passed
+    assert time.process_time() - started < 1
+
+
+def test_cells_with_async_functions_are_found_one_by_one() -> None:
+    """Each check finds all it needs in the cells that define its names."""
+    cells = [source(cell) for cell in LAB.notebook["cells"] if cell["cell_type"] == "code"]
+    for check in LAB.spec.checks:
+        code = newest_source(cells, LAB.spec.needs(check))
+        assert verify(LAB, code, only=[check.name]).passed, check.name
+
+
+def test_machine_mutants_reach_into_async_functions_and_handlers() -> None:
+    code = "async def f(x):\n    try:\n        await x()\n    except OSError:\n        return 1\n    await x()\n"
+    whats = {change.what for change in machine_mutants(code)}
+    assert {"dropped: await x()", "dropped: return 1", "except OSError became except Exception"} <= whats
+
+
+def test_an_unexpected_exception_is_shown_with_its_line() -> None:
+    outcome = replay(
+        LAB, server("return store.nothing"), LAB.spec.check("other-errors-pass"), parse_script("start client-1 add 1")
+    )
+    raised = outcome.record.steps[0].result
+    assert isinstance(raised, Raised) and raised.code == "return store.nothing"
