@@ -90,7 +90,7 @@ def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["lab", "verify", "13"], 1, "expected one of 09-workqueue", id="no such lab"),
+        pytest.param(["lab", "verify", "13"], 1, "09-workqueue", id="no such lab"),
         pytest.param(["lab", "verify", "09"], 1, "begin with: k8slab lab start", id="not started"),
         pytest.param(["lab", "verify", "09", "nothing.py"], 1, "expected your notebook", id="no such file"),
         pytest.param(
