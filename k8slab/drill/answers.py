@@ -249,7 +249,7 @@ def duration(right_ms: int, hint: str, mistakes: Mapping[int, str] | None = None
     """A span of time; a bare number is milliseconds."""
     seconds = _decimal(Fraction(right_ms, 1000))
     others = [str(right_ms), f"{right_ms} ms", f"{right_ms:,}", f"{seconds}s", f"{seconds} s", _minutes(right_ms)]
-    wrong = [(f"{ms}ms", why) for ms, why in (mistakes or {}).items()]
+    wrong = [(f"{ms}ms", why) for ms, why in (mistakes or {}).items() if ms >= 0]
     return _answer(f"{right_ms}ms", _duration, "fold", hint, wrong, others)
 
 
