@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -75,14 +75,16 @@ def normal(text: str, form: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`canonical`: the right answer as it is shown. `read` turns a text into the value that is compared; its ValueError
-    says what was expected. `form`: one of FORMS. `hint`: what is said of a wrong answer that nobody foresaw."""
+    says what was expected. `form`: one of FORMS. `hint`: what is said of a wrong answer that nobody foresaw. `runs`: the
+    answer is run, so no list of spellings can be complete."""
 
     canonical: str
     read: Reader
     form: str
     hint: str
     others: tuple[str, ...] = ()
-    mistakes: tuple[Mistake, ...] = field(default=())
+    mistakes: tuple[Mistake, ...] = ()
+    runs: bool = False
 
     def check(self, text: str) -> Verdict:
         """Judge a text somebody typed; never raises."""

@@ -186,7 +186,10 @@ def _empty_terms(rng: random.Random) -> Draft:
     key = rng.choice(list(_LABELS))
     value = rng.choice(_LABELS[key])
     other = rng.choice([name for name in _LABELS if name != key])
-    both: Json = {"nodeSelector": {key: value}, "affinity": _required([{"matchExpressions": [_expression(rng, other)]}])}
+    both: Json = {
+        "nodeSelector": {key: value},
+        "affinity": _required([{"matchExpressions": [_expression(rng, other)]}]),
+    }
     spec = rng.choice(
         [
             {"affinity": _required([{}])},
@@ -198,7 +201,10 @@ def _empty_terms(rng: random.Random) -> Draft:
     )
     found = examine(make_pod(**spec), nodes, plugin="NodeAffinity")
     names = [row.node for row in found.nodes]
-    wrong = [(names, "Something is excluded here: an empty term matches nothing, and all parts must hold."), _others(found)]
+    wrong = [
+        (names, "Something is excluded here: an empty term matches nothing, and all parts must hold."),
+        _others(found),
+    ]
     hint = "nodeSelector and affinity must both hold; an empty term matches no Node, an empty nodeSelector every one."
     return Draft(
         f"Which Nodes may this Pod go to?\n\n{yaml_block(spec)}\n\n{_labels_table(nodes)}",

@@ -41,7 +41,9 @@ def _to_bytes(rng: random.Random) -> Draft:
 
 
 def _to_milli(rng: random.Random) -> Draft:
-    text = rng.choice([f"{rng.randint(1, 15) * 50}m", f"{rng.randint(1, 9)}", f"{rng.randint(1, 79) * 0.05:.2f}", "1e1"])
+    text = rng.choice(
+        [f"{rng.randint(1, 15) * 50}m", f"{rng.randint(1, 9)}", f"{rng.randint(1, 79) * 0.05:.2f}", "1e1"]
+    )
     milli = _parse(text).milli_value()
     answer = whole(
         milli,
@@ -63,7 +65,9 @@ def _pair(rng: random.Random) -> tuple[str, str]:
     """Two memory sizes close enough to be worth comparing."""
     whole_gi = rng.randint(1, 6)
     first = rng.choice([f"{whole_gi}Gi", f"{whole_gi}.5Gi", f"{whole_gi}G", f"{whole_gi * 1024}Mi"])
-    second = rng.choice([f"{whole_gi * 1000}Mi", f"{whole_gi}G", f"{whole_gi}Gi", f"{whole_gi * 1000}M", f"{whole_gi}.5G"])
+    second = rng.choice(
+        [f"{whole_gi * 1000}Mi", f"{whole_gi}G", f"{whole_gi}Gi", f"{whole_gi * 1000}M", f"{whole_gi}.5G"]
+    )
     return (first, second) if rng.random() < 0.5 else (second, first)
 
 
@@ -168,7 +172,7 @@ def _milli_memory(rng: random.Random) -> Draft:
 
 
 def _is_legal(text: str) -> str:
-    """"" or upstream's complaint."""
+    """ "" or upstream's complaint."""
     try:
         _parse(text)
     except ValueError as error:
@@ -182,9 +186,7 @@ def _legal(rng: random.Random) -> Draft:
     wrong = rng.choice(["K", "mi", "MB", "GiB", "gi", " Gi", "%", "h", "e3Ki", "g", "kB", "e"])
     text = number + (right if rng.random() < 0.5 else wrong)
     error = _is_legal(text)
-    why = (
-        f"It is refused: {error}." if error else "It is accepted, odd or not: see what the regular expression admits."
-    )
+    why = f"It is refused: {error}." if error else "It is accepted, odd or not: see what the regular expression admits."
     suffixes = "`n u m k M G T P E`, `Ki Mi Gi Ti Pi Ei`, or an exponent such as `e3`"
     found = f"The parser answers: {error}." if error else f"It is the number {_plain(text)}."
     return Draft(

@@ -85,7 +85,10 @@ def _init(rng: random.Random) -> Draft:
         right,
         "Init containers run one after the other, before the others: the larger of the two phases counts.",
         [
-            (_total([*containers, *init], "cpu"), "Init containers are over when the others start: they do not add up."),
+            (
+                _total([*containers, *init], "cpu"),
+                "Init containers are over when the others start: they do not add up.",
+            ),
             (running, "An init container needs more than that while it runs."),
             (_total(init, "cpu"), "Init containers run one after the other, not side by side."),
         ],
@@ -235,7 +238,10 @@ def _oom_score(rng: random.Random) -> Draft:
     answer = whole(
         right,
         "1000 less the thousandths of the node's memory it asks for; Guaranteed and BestEffort have fixed scores.",
-        {share: "That is the share of the node in thousandths; the score is 1000 less it.", 1000: "That is the score of BestEffort."},
+        {
+            share: "That is the share of the node in thousandths; the score is 1000 less it.",
+            1000: "That is the score of BestEffort.",
+        },
     )
     why = {
         "burstable": f"Burstable: 1000 - 1000 * {request} / {node_gi}Gi = 1000 - {share} = {right}",

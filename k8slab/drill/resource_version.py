@@ -223,7 +223,7 @@ def _moves(rng: random.Random) -> Draft:
         "Anything that changes the stored object is a new revision, labels and annotations too."
     )  # fmt: skip
     return Draft(
-        f"A ConfigMap (`data: {{n: \"1\"}}`) is at resourceVersion {before}. It gets {words}. The answer is {code}. Does "
+        f'A ConfigMap (`data: {{n: "1"}}`) is at resourceVersion {before}. It gets {words}. The answer is {code}. Does '
         "its resourceVersion change?",
         yes_no(after != before, why),
         f"It is {after} then. {why}",
@@ -402,7 +402,10 @@ def _deleted(rng: random.Random) -> Draft:
     answer = whole(
         right,
         "The event carries the object as it was, but with a version from which one can go on watching.",
-        {last: "That is the object's last version; the event has that of the deletion.", 0: "There is an object in it."},
+        {
+            last: "That is the object's last version; the event has that of the deletion.",
+            0: "There is an object in it.",
+        },
     )
     return Draft(
         f"{_rows(writes)}\n\nA watch sees the last of these writes. Which resourceVersion does the object in the event "
@@ -438,7 +441,9 @@ def _selected(rng: random.Random) -> Draft:
         session.settle()
         right, unselected = [kind for kind, _, _ in found], [kind for kind, _, _ in every]
     hint = "Compare before and after each step: in to in, in to out, out to in, out to out."
-    wrong = [(unselected, "A watch with a selector tells only of what it selects: coming in is ADDED, leaving DELETED.")]
+    wrong = [
+        (unselected, "A watch with a selector tells only of what it selects: coming in is ADDED, leaving DELETED.")
+    ]
     return Draft(
         f"The ConfigMap `a` has the label `tier={begins}`. A watch with `labelSelector=tier=front` is open and has caught "
         f"up. Then the object\n\n{table_block(lines, ('', 'STEP'))}\n\nWhich event types arrive, in order? (`none` if "

@@ -139,7 +139,9 @@ def _state(about: Rollout, old: Size, new: Size) -> str:
 
 def _reached(rng: random.Random, about: Rollout) -> tuple[Size, Size]:
     """Some state of this rollout that really occurs, with some of the new Pods not available yet."""
-    states = list(simulate(about.desired, about.fenceposts, [Size("old", about.desired, about.desired)], Size("new", 0, 0, 1)))
+    states = list(
+        simulate(about.desired, about.fenceposts, [Size("old", about.desired, about.desired)], Size("new", 0, 0, 1))
+    )
     sizes = rng.choice(states[:-1] or states)
     waiting = rng.randint(0, min(2, sizes["new"]))
     return Size("old", sizes["old"], sizes["old"]), Size("new", sizes["new"], sizes["new"] - waiting, 1)
@@ -156,17 +158,20 @@ def _next(rng: random.Random) -> Draft:
         f"At most {most} replicas together, at least {least} Pods available; one sync grows the new or shrinks the old.",
         {
             (0, about.desired): "That is the end of the rollout, not the next step.",
-            (max(old.replicas - 1, 0), new.replicas + 1): "It does not go one by one: each step takes all there is room for.",
+            (
+                max(old.replicas - 1, 0),
+                new.replicas + 1,
+            ): "It does not go one by one: each step takes all there is room for.",
             (old.replicas, new.replicas): "There is room for a step.",
         },
     )
-    room = most - old.replicas - new.replicas
+    room = min(most - old.replicas - new.replicas, about.desired - new.replicas)
     spare = old.available + new.available - least
     return Draft(
         f"{_state(about, old, new)}\n\nWhich replicas do the two have after the next sync? Answer with two numbers, "
         "`old` first.",
         answer,
-        f"Up to {most} replicas are allowed, so the new one could grow by {max(room, 0)}. {least} Pods must stay "
+        f"Up to {most} replicas are allowed, so the new one can grow by {max(room, 0)}. {least} Pods must stay "
         f"available, so {max(spare, 0)} may go. Growing comes first; only if the new one cannot grow does the old one "
         f"shrink. After the sync: old {right[0]}, new {right[1]}"
         f"{', as before: it waits for Pods to become available' if right == (old.replicas, new.replicas) else ''}.",
@@ -175,7 +180,9 @@ def _next(rng: random.Random) -> Draft:
 
 def _all_steps(rng: random.Random) -> Draft:
     about = _about(rng, 10)
-    steps = list(simulate(about.desired, about.fenceposts, [Size("old", about.desired, about.desired)], Size("new", 0, 0, 1)))
+    steps = list(
+        simulate(about.desired, about.fenceposts, [Size("old", about.desired, about.desired)], Size("new", 0, 0, 1))
+    )
     path = ", ".join(f"{step['old']}/{step['new']}" for step in steps)
     answer = whole(
         len(steps) - 1,
@@ -233,7 +240,10 @@ def _scaled(rng: random.Random) -> Draft:
         right,
         "Everybody gets a share in proportion to its size; together they fill replicas plus surge.",
         {
-            (old.replicas, new.replicas + more): "The new one does not get all of it: a bad version would get all the Pods.",
+            (
+                old.replicas,
+                new.replicas + more,
+            ): "The new one does not get all of it: a bad version would get all the Pods.",
             (old.replicas + more, new.replicas): "The old one does not get all of it.",
             (old.replicas, new.replicas): "The new Pods are shared out at once, stuck or not.",
         },

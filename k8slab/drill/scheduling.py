@@ -57,7 +57,10 @@ def make_pod(name: str = "web", requests: Mapping[str, str] | None = None, **mor
     host_port = more.pop("host_port", None)
     if host_port:
         container["ports"] = [host_port]
-    return {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {**more, "containers": [container]}}
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {**more, "containers": [container]},
+    }
 
 
 def pod_block(pod: Object) -> str:

@@ -28,7 +28,9 @@ def scores_of(found: Explanation, plugin: str) -> dict[str, int]:
 
 
 def _strategy(kind: str) -> Json:
-    return {"scoringStrategy": {"type": kind, "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}
+    return {
+        "scoringStrategy": {"type": kind, "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}
+    }
 
 
 def _simple(rng: random.Random) -> tuple[Json, Json, list[Json]]:
@@ -229,7 +231,9 @@ def _ratio(rng: random.Random) -> Draft:
 def _weighted(rng: random.Random) -> Draft:
     labels = [{"disk": kind} for kind in rng.sample(["ssd", "hdd", "nvme"], 2)]
     nodes = [
-        make_node(f"n{n}", rng.choice(["4", "8"]), "8Gi", labels=found, taints=[_prefer("slow")] if rng.random() < 0.5 else [])
+        make_node(
+            f"n{n}", rng.choice(["4", "8"]), "8Gi", labels=found, taints=[_prefer("slow")] if rng.random() < 0.5 else []
+        )
         for n, found in enumerate(labels, 1)
     ]
     term = _preference(rng, "disk", ["ssd", "hdd", "nvme"])
@@ -257,7 +261,12 @@ def _winner(rng: random.Random) -> Draft:
     best: list[str] = []
     while len(best) != 1:  # until there is one winner
         nodes = [
-            make_node(f"n{n}", rng.choice(["4", "8"]), rng.choice(["8Gi", "16Gi"]), taints=[_prefer("slow")] * rng.randint(0, 1))
+            make_node(
+                f"n{n}",
+                rng.choice(["4", "8"]),
+                rng.choice(["8Gi", "16Gi"]),
+                taints=[_prefer("slow")] * rng.randint(0, 1),
+            )
             for n in range(1, 4)
         ]
         used = {node["metadata"]["name"]: some_pods(rng, node, rng.randint(0, 3)) for node in nodes}

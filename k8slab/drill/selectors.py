@@ -235,7 +235,7 @@ def _write(rng: random.Random) -> Draft:
     return Draft(
         f"Write a selector (as for `kubectl get -l`) that matches {', '.join(wanted)} and no other Pod. Any one that "
         f"does will do.\n\n{_shown(pods)}",
-        Answer(str(selector), read, "exact", hint, (_spaced(selector),)),
+        Answer(str(selector), read, "exact", hint, (_spaced(selector),), runs=True),
         f"`{selector}` does it, among others.\n\n{_each(selector, pods)}",
     )
 

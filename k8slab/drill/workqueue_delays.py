@@ -66,7 +66,8 @@ def _cap(rng: random.Random) -> Draft:
         right,
         "Double from the base until the maximum is reached or passed, and count the base as the first.",
         {
-            right - 1: "One short: after that one it is still below the maximum, or you counted doublings, not failures.",
+            right
+            - 1: "One short: after that one it is still below the maximum, or you counted doublings, not failures.",
             right + 1: "One too many: the wait is cut to the maximum as soon as doubling would pass it.",
         },
     )
@@ -169,7 +170,10 @@ def _add_after(rng: random.Random) -> Draft:
         },
     )
     loop.close()
-    rows = [(f"{at_ms} ms", f'add_after("web", {delay_ms}ms)', f"{t} ms") for (at_ms, delay_ms), t in zip(adds, due, strict=True)]
+    rows = [
+        (f"{at_ms} ms", f'add_after("web", {delay_ms}ms)', f"{t} ms")
+        for (at_ms, delay_ms), t in zip(adds, due, strict=True)
+    ]
     calls = table_block([row[:2] for row in rows], ("AT", "CALL"))
     return Draft(
         f"On an empty queue these calls are made:\n\n{calls}\n\nAt which time does a worker get `web` (no other key, "
