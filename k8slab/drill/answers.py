@@ -75,8 +75,8 @@ def normal(text: str, form: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """`canonical`: the right answer as it is shown. `read` turns a text into the value that is compared; its ValueError
-    says what was expected. `form`: one of FORMS. `hint`: what is said of a wrong answer that nobody foresaw. `runs`: the
-    answer is run, so no list of spellings can be complete."""
+    says what was expected. `form`: one of FORMS. `hint`: what is said of a wrong answer that nobody foresaw. `others`:
+    more spellings of the right one. `runs`: the answer is run, so no list of spellings can be complete."""
 
     canonical: str
     read: Reader

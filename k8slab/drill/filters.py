@@ -95,11 +95,12 @@ def _taint_text(taint: Json) -> str:
     return f"{taint['key']}{value}:{taint['effect']}"
 
 
+def _taints_text(node: Json) -> str:
+    return ", ".join(map(_taint_text, node["spec"].get("taints", ()))) or "-"
+
+
 def _tainted(nodes: Sequence[Json]) -> str:
-    rows = [
-        (node["metadata"]["name"], ", ".join(map(_taint_text, node["spec"].get("taints", ()))) or "-") for node in nodes
-    ]
-    return table_block(rows, ("NODE", "TAINTS"))
+    return table_block([(node["metadata"]["name"], _taints_text(node)) for node in nodes], ("NODE", "TAINTS"))
 
 
 def _taints(rng: random.Random) -> Draft:
@@ -121,7 +122,8 @@ def _taints(rng: random.Random) -> Draft:
     ]
     hint = "A Node passes if each of its NoSchedule and NoExecute taints is matched by some toleration."
     return Draft(
-        f"Which Nodes pass TaintToleration for this Pod?\n\n{yaml_block({'tolerations': tolerations})}\n\n{_tainted(nodes)}",
+        f"Which Nodes pass TaintToleration for this Pod?\n\n{yaml_block({'tolerations': tolerations})}\n\n"
+        f"{_tainted(nodes)}",
         name_set(feasible(found), names, hint, wrong),
         f"{_said(found)}\n\n{hint} No key with `Exists` matches every taint, no effect matches every effect.",
     )
@@ -265,7 +267,7 @@ def _cordoned(rng: random.Random) -> Draft:
             [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
         ]
     )
-    pod = make_pod("web", **({"tolerations": tolerations} if tolerations else {}))
+    pod = make_pod("web", tolerations=tolerations)
     found = examine(pod, nodes, plugin="NodeUnschedulable")
     names = [row.node for row in found.nodes]
     rows = [(node["metadata"]["name"], "true" if node["spec"].get("unschedulable") else "false") for node in nodes]
@@ -298,13 +300,8 @@ def _mixed(rng: random.Random) -> tuple[Json, list[Json], dict[str, list[Json]]]
 
 
 def _cluster(nodes: Sequence[Json], used: dict[str, list[Json]]) -> str:
-    about = table_block(
-        [
-            (n["metadata"]["name"], labels_text(n["metadata"]["labels"]), ", ".join(map(_taint_text, n["spec"].get("taints", ()))) or "-")
-            for n in nodes
-        ],
-        ("NODE", "LABELS", "TAINTS"),
-    )  # fmt: skip
+    rows = [(n["metadata"]["name"], labels_text(n["metadata"]["labels"]), _taints_text(n)) for n in nodes]
+    about = table_block(rows, ("NODE", "LABELS", "TAINTS"))
     return f"{about}\n\n{nodes_table(nodes, used)}"
 
 
@@ -351,7 +348,7 @@ def _reason(rng: random.Random) -> Draft:
     return Draft(
         f"`{row.node}` is rejected. Which reason is counted for it in `FailedScheduling`? Answer with `taint`, "
         f"`affinity`, `cpu` or `memory`.\n\n{pod_block(pod)}\n\n{_cluster(nodes, used)}",
-        choice(right, list(_REASONS.values()), order, {word: order for word in later}),
+        choice(right, list(_REASONS.values()), order, dict.fromkeys(later, order)),
         f"`{first.reasons[0]}`, from {first.plugin}. {order}\n\n{_said(found)}",
     )
 

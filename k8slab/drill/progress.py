@@ -221,11 +221,12 @@ def _entries(data: Any, source: str) -> Entries:
 def _entry(entry: Any, where: str) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise ProgressError(f"{where}: expected first, last, times and detail")
-    kept = {key: entry.get(key) for key in ("first", "last", "times", "detail")}
-    whole = isinstance(kept["times"], int) and isinstance(kept["detail"], Mapping)
-    if not whole or not isinstance(kept["first"], str) or not isinstance(kept["last"], str):
+    first, last, times, detail = (entry.get(key) for key in ("first", "last", "times", "detail"))
+    if not (
+        isinstance(first, str) and isinstance(last, str) and isinstance(times, int) and isinstance(detail, Mapping)
+    ):
         raise ProgressError(f"{where}: expected first and last (times), times (a number) and detail")
-    return {**kept, "detail": dict(kept["detail"])}
+    return {"first": first, "last": last, "times": times, "detail": dict(detail)}
 
 
 def _result(detail: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Drills on what a Pod asks for: containers, init containers, sidecars, overhead, pod level; QoS classes and OOM scores.
+"""Drills on what a Pod asks for: containers, init containers, sidecars, overhead, pod level; QoS class and OOM score.
 
 Simplified: see `k8slab.api.pod_requests` and `k8slab.api.qos`; every answer is theirs.
 """
@@ -137,7 +137,8 @@ def _overhead(rng: random.Random) -> Draft:
     return Draft(
         f"How much memory does the scheduler count for this Pod?\n\n{_shown(pod)}",
         answer,
-        f"The containers ask for `{bare}`, and the RuntimeClass added an overhead of `{extra}` for each Pod: `{total}`.",
+        f"The containers ask for `{bare}`, and the RuntimeClass added an overhead of `{extra}` for each Pod: "
+        f"`{total}`.",
     )
 
 

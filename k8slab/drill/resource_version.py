@@ -1,4 +1,4 @@
-"""Drills on resourceVersion: conflicts, what a version counts, lists and watches from a version, versions that are gone.
+"""Drills on resourceVersion: conflicts, what it counts, lists and watches from a version, versions that are gone.
 
 Every answer is that of an API server over an etcd store that really ran the requests of the question.
 
@@ -288,7 +288,8 @@ def _list(rng: random.Random) -> Draft:
         f"The API server has seen all of these writes.\n\n{_rows(writes)}\n\nWhich ConfigMaps does "
         f"`GET …/configmaps{'?' if query else ''}{query}` list?",
         answer,
-        f"{', '.join(right) or 'none'}. {why} {exact} At revision {version} there were {', '.join(then) or 'none'}; now "
+        f"{', '.join(right) or 'none'}. {why} {exact} At revision {version} there were "
+        f"{', '.join(then) or 'none'}; now "
         f"there are {', '.join(now) or 'none'}.",
     )
 
@@ -380,7 +381,8 @@ def _watch(rng: random.Random) -> Draft:
         (present, "That is a watch without a version: it begins with what is there."),
     ]
     return Draft(
-        f"The API server has seen these writes.\n\n{_rows(writes)}\n\nYou open a watch with `resourceVersion={version}`. "
+        f"The API server has seen these writes.\n\n{_rows(writes)}\n\nYou open a watch with "
+        f"`resourceVersion={version}`. "
         "Which events arrive, in order? Write them as `TYPE/name`, such as `ADDED/a`, or `none`.",
         sequence(right, _types(_NAMES), hint, wrong),
         f"`{', '.join(right) or 'none'}`. {hint} The version itself is not among them.",
@@ -430,7 +432,7 @@ def _selected(rng: random.Random) -> Draft:
         session.send("create", body={**_object("a", "0"), "metadata": {"name": "a", "labels": {"tier": begins}}})
         found = session.watch(labelSelector="tier=front", resourceVersion=str(session.etcd.revision))
         every = session.watch(resourceVersion=str(session.etcd.revision))
-        lines = []
+        lines: list[tuple[int, str]] = []
         for number in range(rng.randint(2, 4)):
             before = session.etcd.revision
             while session.etcd.revision == before:  # steps that change nothing make no event and no sense here
@@ -445,7 +447,8 @@ def _selected(rng: random.Random) -> Draft:
         (unselected, "A watch with a selector tells only of what it selects: coming in is ADDED, leaving DELETED.")
     ]
     return Draft(
-        f"The ConfigMap `a` has the label `tier={begins}`. A watch with `labelSelector=tier=front` is open and has caught "
+        f"The ConfigMap `a` has the label `tier={begins}`. A watch with `labelSelector=tier=front` is open and "
+        "has caught "
         f"up. Then the object\n\n{table_block(lines, ('', 'STEP'))}\n\nWhich event types arrive, in order? (`none` if "
         "none.)",
         sequence(right, ["ADDED", "MODIFIED", "DELETED"], hint, wrong),

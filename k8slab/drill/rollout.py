@@ -1,4 +1,4 @@
-"""Drills on the arithmetic of rollouts: surge and unavailable, the next sync, a rollout that is stuck, scaling meanwhile.
+"""Drills on the arithmetic of rollouts: bounds, the next sync, a rollout that is stuck, scaling in the middle of one.
 
 Simplified: see `k8slab.controllers.deployment`; every answer is its functions'.
 """
@@ -6,7 +6,7 @@ Simplified: see `k8slab.controllers.deployment`; every answer is its functions'.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from k8slab.api.intstr import IntOrString, scaled_value
@@ -40,14 +40,14 @@ class Rollout(NamedTuple):
         return f"`replicas: {self.desired}`, `maxSurge: {self.max_surge}`, `maxUnavailable: {self.max_unavailable}`"
 
 
-def next_sizes(about: Rollout, old: Size, new: Size) -> tuple[int, int]:
-    """(old, new) replicas after the next sync: the new ReplicaSet grows, or else the old one shrinks."""
+def next_sizes(about: Rollout, old: Sequence[Size], new: Size) -> dict[str, int]:
+    """Replicas by ReplicaSet after the next sync: the new one grows, or else the old ones shrink."""
     surge, unavailable = about.fenceposts
-    grown = new_replica_set_size(about.desired, surge, [old, new], new)
+    sizes = {rs.name: rs.replicas for rs in (*old, new)}
+    grown = new_replica_set_size(about.desired, surge, [*old, new], new)
     if grown != new.replicas:
-        return old.replicas, grown
-    resizes = dict(old_replica_set_sizes(about.desired, unavailable, [old], new).resizes)
-    return resizes.get(old.name, old.replicas), new.replicas
+        return {**sizes, new.name: grown}
+    return {**sizes, **dict(old_replica_set_sizes(about.desired, unavailable, old, new).resizes)}
 
 
 def stuck_sizes(about: Rollout) -> list[tuple[int, int]]:
@@ -55,25 +55,38 @@ def stuck_sizes(about: Rollout) -> list[tuple[int, int]]:
     found = [(about.desired, 0)]
     while True:
         old, new = found[-1]
-        after = next_sizes(about, Size("old", old, old), Size("new", new, 0, 1))
+        after = _pair(next_sizes(about, [Size("old", old, old)], Size("new", new, 0, 1)))
         if after == found[-1]:
             return found
         found.append(after)
 
 
-def scaled_sizes(about: Rollout, old: Size, new: Size) -> tuple[int, int]:
-    """(old, new) once the Deployment was scaled to `about.desired` in the middle of a rollout."""
-    sizes = {rs.name: rs.replicas for rs in (old, new)}
-    single = find_active_or_latest(new, [old])
+def scaled_sizes(about: Rollout, old: Sequence[Size], new: Size | None, status_replicas: int) -> dict[str, int]:
+    """Replicas by ReplicaSet once the Deployment was scaled to `about.desired` in the middle of a rollout.
+
+    `status_replicas`: the Pods there are; it counts where a ReplicaSet has no max-replicas annotation.
+    """
+    everything = [*old, *([new] if new is not None else [])]
+    sizes = {rs.name: rs.replicas for rs in everything}
+    single = find_active_or_latest(new, old)
     if single is not None:
-        sizes[single.name] = about.desired
-    else:
-        sizes.update(proportional_sizes(about.desired, about.fenceposts.surge, old.replicas + new.replicas, [old, new]))
+        return {**sizes, single.name: about.desired}
+    return {**sizes, **dict(proportional_sizes(about.desired, about.fenceposts.surge, status_replicas, everything))}
+
+
+def _pair(sizes: Mapping[str, int]) -> tuple[int, int]:
     return sizes["old"], sizes["new"]
 
 
 def _share(rng: random.Random) -> IntOrString:
-    return rng.choice(["10%", "25%", "25%", "30%", "50%", 0, 1, 2])
+    shares: tuple[IntOrString, ...] = ("10%", "25%", "25%", "30%", "50%", 0, 1, 2)
+    return rng.choice(shares)
+
+
+def _some_share(rng: random.Random) -> IntOrString:
+    """One that comes to 1 or more for 4 replicas or more."""
+    shares: tuple[IntOrString, ...] = ("25%", "50%", 1, 2)
+    return rng.choice(shares)
 
 
 def _about(rng: random.Random, most: int = 20) -> Rollout:
@@ -150,12 +163,13 @@ def _reached(rng: random.Random, about: Rollout) -> tuple[Size, Size]:
 def _next(rng: random.Random) -> Draft:
     about = _about(rng, 12)
     old, new = _reached(rng, about)
-    right = next_sizes(about, old, new)
+    right = _pair(next_sizes(about, [old], new))
     surge, unavailable = about.fenceposts
     most, least = about.desired + surge, about.desired - unavailable
     answer = numbers(
         right,
-        f"At most {most} replicas together, at least {least} Pods available; one sync grows the new or shrinks the old.",
+        f"At most {most} replicas together, at least {least} Pods available; one sync grows the new or shrinks "
+        "the old.",
         {
             (0, about.desired): "That is the end of the rollout, not the next step.",
             (
@@ -227,14 +241,14 @@ def _stuck(rng: random.Random) -> Draft:
 
 
 def _scaled(rng: random.Random) -> Draft:
-    before = Rollout(rng.choice([4, 6, 8, 10]), rng.choice(["25%", "50%", 1, 2]), rng.choice(["25%", 1, 2]))
+    before = Rollout(rng.choice([4, 6, 8, 10]), _some_share(rng), _some_share(rng))
     paths = stuck_sizes(before)
     old_count, new_count = paths[-1]
     annotation = before.desired + before.fenceposts.surge
     old = Size("old", old_count, old_count, 0, annotation)
     new = Size("new", new_count, 0, 1, annotation)
     about = before._replace(desired=rng.choice([before.desired * 2, before.desired + 5, before.desired + 10]))
-    right = scaled_sizes(about, old, new)
+    right = _pair(scaled_sizes(about, [old], new, old.replicas + new.replicas))
     more = about.desired - before.desired
     answer = numbers(
         right,
@@ -249,22 +263,25 @@ def _scaled(rng: random.Random) -> Draft:
         },
     )
     return Draft(
-        f"{_state(before, old, new)}\n\nThe rollout is stuck there, and somebody scales to `replicas: {about.desired}`. "
+        f"{_state(before, old, new)}\n\nThe rollout is stuck there, and somebody scales to `replicas: "
+        f"{about.desired}`. "
         "Which sizes do the two ReplicaSets get? Answer with two numbers, `old` first.",
         answer,
-        f"Allowed are {about.desired} + {about.fenceposts.surge} replicas, there are {old.replicas + new.replicas}. Each "
+        f"Allowed are {about.desired} + {about.fenceposts.surge} replicas, there are "
+        f"{old.replicas + new.replicas}. Each "
         f"ReplicaSet is scaled by {about.desired + about.fenceposts.surge}/{annotation} and rounded, the larger first "
-        f"(of equals the newer); the last gets no more than is left, and the first what is left over. Old {right[0]}, new {right[1]}.",
+        "(of equals the newer); the last gets no more than is left, and the first what is left over. Old "
+        f"{right[0]}, new {right[1]}.",
     )
 
 
 def _sick_old(rng: random.Random) -> Draft:
-    about = Rollout(rng.randint(4, 10), rng.choice([1, 2, "25%"]), rng.choice([1, "25%", 2]))
+    about = Rollout(rng.randint(4, 10), _some_share(rng), _some_share(rng))
     surge, unavailable = about.fenceposts
     sick = rng.randint(1, 3)
     old, new = Size("old", about.desired, about.desired - sick), Size("new", surge, 0, 1)
-    right = next_sizes(about, old, new)
-    healthy = next_sizes(about, old._replace(available=old.replicas), new)
+    right = _pair(next_sizes(about, [old], new))
+    healthy = _pair(next_sizes(about, [old._replace(available=old.replicas)], new))
     answer = numbers(
         right,
         "Old Pods that are not available anyway go first, and count against what may be missing.",
@@ -278,7 +295,8 @@ def _sick_old(rng: random.Random) -> Draft:
         f"{_state(about, old, new)}\n\nWhich replicas do the two have after the next sync? Answer with two numbers, "
         "`old` first.",
         answer,
-        f"{old.replicas + new.replicas} replicas are allowed and there, so the new one cannot grow. Of the old ones may "
+        f"{old.replicas + new.replicas} replicas are allowed and there, so the new one cannot grow. Of the old "
+        "ones may "
         f"go: {old.replicas} + {new.replicas} - {about.desired - unavailable} (must stay) - {new.replicas} (new, not "
         f"available) = {unavailable}, unavailable ones first. Old {right[0]}, new {right[1]}.",
     )

@@ -65,7 +65,8 @@ def _asked(rng: random.Random, strategy: str, other: str, hint: str, wrong: str)
     has = node["status"]["allocatable"]
     parts = [f"{name}: {_used(pod, there, name)} of {has[name]}" for name in ("cpu", "memory")]
     return Draft(
-        f"NodeResourcesFit scores with `{strategy}` (cpu and memory, weight 1 each). Which score does `n1` get for a Pod "
+        f"NodeResourcesFit scores with `{strategy}` (cpu and memory, weight 1 each). Which score does `n1` get "
+        "for a Pod "
         f"that asks for {_wants(pod)}?\n\n{nodes_table([node], {'n1': there})}",
         answer,
         f"With the Pod there: {'; '.join(parts)}. {hint} Score: {right}. {_DOWN}",
@@ -105,7 +106,8 @@ def _unrequested(rng: random.Random) -> Draft:
         f"container{'s' if containers > 1 else ''} and no requests at all comes. Which score does NodeResourcesFit "
         "give (default, LeastAllocated)?",
         answer,
-        f"{containers} times 100m and 200Mi are taken as used, though not counted by the filter; the mean of what stays "
+        f"{containers} times 100m and 200Mi are taken as used, though not counted by the filter; the mean of "
+        "what stays "
         f"free is {right}. Without this default all such Pods would go to the same Node. {_DOWN}",
     )
 
@@ -145,8 +147,8 @@ def _prefer(key: str) -> Json:
 def _taint_scores(rng: random.Random) -> Draft:
     counts = [rng.randint(0, 3) for _ in range(3)]
     nodes = [make_node(f"n{n}", taints=[_prefer(f"k{k}") for k in range(count)]) for n, count in enumerate(counts, 1)]
-    tolerations = rng.choice([[], [{"key": "k0", "operator": "Exists"}]])
-    pod = make_pod("web", **({"tolerations": tolerations} if tolerations else {}))
+    tolerations: list[Json] = rng.choice([[], [{"key": "k0", "operator": "Exists"}]])
+    pod = make_pod("web", tolerations=tolerations)
     found = examine(pod, nodes, plugin="TaintToleration")
     right = list(scores_of(found, "TaintToleration").values())
     bare = list(scores_of(examine(make_pod("web"), nodes, plugin="TaintToleration"), "TaintToleration").values())
@@ -164,10 +166,12 @@ def _taint_scores(rng: random.Random) -> Draft:
             for n in nodes]  # fmt: skip
     shown = yaml_block({"tolerations": tolerations}) if tolerations else "The Pod has no tolerations."
     return Draft(
-        f"Which normalised scores (0 to 100) does TaintToleration give n1, n2 and n3? Answer with three numbers.\n\n{shown}"
+        "Which normalised scores (0 to 100) does TaintToleration give n1, n2 and n3? Answer with three "
+        f"numbers.\n\n{shown}"
         f"\n\n{table_block(rows, ('NODE', 'TAINTS'))}",
         answer,
-        f"Raw scores (taints not tolerated): {', '.join(map(str, raw))}. The highest becomes 0 and 0 becomes 100: 100 - "
+        f"Raw scores (taints not tolerated): {', '.join(map(str, raw))}. The highest becomes 0 and 0 becomes "
+        "100: 100 - "
         f"100 * raw / highest, the division rounded down: {', '.join(map(str, right))}. Where nobody has such a taint, "
         "all get 100.",
     )
@@ -220,7 +224,8 @@ def _ratio(rng: random.Random) -> Draft:
     )  # fmt: skip
     points = ", ".join(f"{point['utilization']} % → {point['score']}" for point in shape)
     return Draft(
-        f"NodeResourcesFit scores with `RequestedToCapacityRatio` over CPU alone; the shape is {points}. The empty Node "
+        f"NodeResourcesFit scores with `RequestedToCapacityRatio` over CPU alone; the shape is {points}. The "
+        "empty Node "
         f"`n1` has 10 CPUs, the Pod asks for `{cpu}`. Which score does `n1` get?",
         answer,
         f"Utilisation with the Pod there: {used} %. Between two points the score lies on a straight line, and the "

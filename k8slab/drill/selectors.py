@@ -149,14 +149,13 @@ def _label_selector(rng: random.Random) -> Draft:
 
 def _empty(rng: random.Random) -> Draft:
     count = rng.randint(3, 9)
-    field, raw = rng.choice(
-        [
-            ("`podSelector: {}` of a NetworkPolicy", {}),
-            ("`matchLabels: {}` (and no matchExpressions)", {"matchLabels": {}}),
-            ("a `labelSelector` that is absent (nil)", None),
-            ("an empty list of matchExpressions and no matchLabels", {"matchExpressions": []}),
-        ]
-    )
+    fields: list[tuple[str, dict[str, Any] | None]] = [
+        ("`podSelector: {}` of a NetworkPolicy", {}),
+        ("`matchLabels: {}` (and no matchExpressions)", {"matchLabels": {}}),
+        ("a `labelSelector` that is absent (nil)", None),
+        ("an empty list of matchExpressions and no matchLabels", {"matchExpressions": []}),
+    ]
+    field, raw = rng.choice(fields)
     right = count if selector_from_dict(raw).matches({"app": "web"}) else 0
     why = "Empty selects everything (no condition fails); absent selects nothing."
     return Draft(

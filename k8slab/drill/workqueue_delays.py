@@ -114,7 +114,8 @@ def _fast_slow(rng: random.Random) -> Draft:
     other = slow if right == fast else fast
     why = f"The first {attempts} failures wait fast, those after it slow."
     return Draft(
-        f"`ItemFastSlowRateLimiter({fast}ms, {slow}ms, maxFastAttempts={attempts})`. How long does a key wait after its "
+        f"`ItemFastSlowRateLimiter({fast}ms, {slow}ms, maxFastAttempts={attempts})`. How long does a key wait "
+        "after its "
         f"{_nth(asked)} failure in a row?",
         duration(right, why, {other: why, fast * asked: "The waits do not grow."}),
         f"Failure {asked} is {'within' if right == fast else 'past'} the {attempts} fast ones: {right} ms.",
@@ -137,7 +138,8 @@ def _bucket(rng: random.Random) -> Draft:
     )
     bucket = max(0, place - 100) * 100
     return Draft(
-        f"The default controller rate limiter (5 ms doubling per key; for all keys together 10 a second, burst 100). An "
+        "The default controller rate limiter (5 ms doubling per key; for all keys together 10 a second, burst "
+        "100). An "
         f"API server goes away, and {place} different keys fail in the same instant, each for the first time. How long "
         f"does the {_nth(place)} of them wait?",
         answer,
@@ -199,7 +201,8 @@ def handed_out(operations: list[tuple[str, str]]) -> list[str]:
 
 def _operations(rng: random.Random) -> list[tuple[str, str]]:
     """A plausible run of one queue and two workers; `done` only for keys that are out."""
-    keys, queue, out = ["web", "db"], Queue(), []
+    keys, queue = ["web", "db"], Queue()
+    out: list[str] = []
     operations = [("add", rng.choice(keys))]
     queue.add(operations[0][1])
     while len(operations) < 8:
