@@ -154,7 +154,7 @@ def _add_after(rng: random.Random) -> Draft:
     adds: list[tuple[int, int]] = []
     at = 0
     for _ in range(rng.randint(2, 3)):
-        adds.append((at, rng.randint(2, 12) * 100))
+        adds.append((at, rng.randint(4, 12) * 100))  # none is due before the last call
         at += rng.randint(1, 3) * 50
     for at_ms, delay_ms in adds:
         loop.run(for_ms=at_ms - loop.clock.now_ms)
