@@ -80,7 +80,7 @@ export default { render({ model, el }) {
     if (d.right.includes(text)) return judged(true, "Right.");
     if (Object.hasOwn(d.wrong, text)) return judged(false, d.wrong[text]);
     const alone = () => judged(false, d.runs ? "This page cannot run your answer. Try it in the shell: `k8slab drill "
-      + `${card.topic} --seed ${d.seed} --try …` + "`" : `${d.hint} (This page compares spellings; show the answer to be sure.)`);
+      + `${card.topic} --seed ${d.seed} --try …` + "`" : d.hint + (/set|list/.test(d.form) ? "" : " (This page compares spellings; show the answer to be sure.)"));
     if (model.isStatic) return alone();
     model.set("asked", { n: ++asked, seed: d.seed, text: input.value });
     model.save_changes();

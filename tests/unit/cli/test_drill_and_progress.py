@@ -195,7 +195,7 @@ def test_a_reset_asks(k8slab: Run, monkeypatch: pytest.MonkeyPatch, word: str, c
     k8slab("progress", "--done", "lab", "x")
     typed(monkeypatch, word)
     assert k8slab("progress", "--reset").code == code
-    assert k8slab("progress").out.count("lab     x") == left
+    assert k8slab("progress").out.count("lab    x") == left
 
 
 def test_a_broken_file_is_named(k8slab: Run, home: Path) -> None:
