@@ -8,7 +8,9 @@ a `Selector`, an API server, the scheduler's plugins …), and a wrong answer is
 ['quantities', 'selectors', 'requests-qos']
 >>> one = drill("workqueue-delays", seed=1)
 >>> print(one.question.splitlines()[0])
-On an empty queue these calls are made:
+`ItemFastSlowRateLimiter(10ms, 1000ms, maxFastAttempts=5)`. How long does a key wait after its 7th failure in a row?
+>>> one.check("10ms")
+Verdict(right=False, message='The first 5 failures wait fast, those after them slow.')
 >>> one.check(one.answer)
 Verdict(right=True, message='Right.')
 >>> one.check("soon").right

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ class Answer:
     more spellings of the right one. `runs`: the answer is run, so no list of spellings can be complete."""
 
     canonical: str
-    read: Reader
+    read: Reader = field(compare=False, repr=False)
     form: str
     hint: str
     others: tuple[str, ...] = ()

@@ -112,7 +112,7 @@ def _fast_slow(rng: random.Random) -> Draft:
     asked = rng.choice([attempts - 1, attempts, attempts + 1, attempts + 2])
     right = delays(ItemFastSlowRateLimiter(fast, slow, attempts), "web", asked)[-1]
     other = slow if right == fast else fast
-    why = f"The first {attempts} failures wait fast, those after it slow."
+    why = f"The first {attempts} failures wait fast, those after them slow."
     return Draft(
         f"`ItemFastSlowRateLimiter({fast}ms, {slow}ms, maxFastAttempts={attempts})`. How long does a key wait "
         "after its "
