@@ -141,8 +141,7 @@ def _rounds_up(rng: random.Random) -> Draft:
         {milli // 1000: "That is rounded down. `Value()` rounds up.", milli: "Those are the thousandths."},
     )
     return Draft(
-        f"A quota counts whole units of `requests.example.com/slot`, and an object carries `{text}`. "
-        "Which integer does `Quantity.Value()` return?",
+        f"Something that is counted in whole units is given as `{text}`. Which integer does `Quantity.Value()` return?",
         answer,
         f"`{text}` is {milli / 1000:g}. `Value()` rounds away from zero, so it is {up}: rounding down would let "
         "someone have a fraction for nothing.",
@@ -185,7 +184,7 @@ def _legal(rng: random.Random) -> Draft:
     wrong = rng.choice(["K", "mi", "MB", "GiB", "gi", " Gi", "%", "h", "e3Ki", "g", "kB", "e"])
     text = number + (right if rng.random() < 0.5 else wrong)
     error = _is_legal(text)
-    why = f"It is refused: {error}." if error else "It is accepted, odd or not: see what the regular expression admits."
+    why = f"It is refused: {error}." if error else "It is accepted: a number, then a suffix that is known, or none."
     suffixes = "`n u m k M G T P E`, `Ki Mi Gi Ti Pi Ei`, or an exponent such as `e3`"
     found = f"The parser answers: {error}." if error else f"It is the number {_plain(text)}."
     return Draft(
@@ -231,7 +230,9 @@ def _printed(rng: random.Random) -> Draft:
 
 def _family(rng: random.Random) -> Draft:
     first = rng.choice(["0", "0", f"{rng.randint(1, 9)}Ki", f"{rng.randint(1, 9)}k", f"{rng.randint(1, 9)}M"])
-    second = rng.choice([f"{rng.randint(1, 9)}Ki", f"{rng.randint(1, 9)}k", f"{rng.choice([1, 2, 4])}024Ki", "500k"])
+    second = rng.choice(
+        [f"{rng.randint(1, 9)}Ki", f"{rng.randint(1, 9)}k", rng.choice(["1024Ki", "2048Ki", "4096Ki"]), "500k"]
+    )
     total, turned = _parse(first) + _parse(second), _parse(second) + _parse(first)
     answer = exactly(
         str(total),

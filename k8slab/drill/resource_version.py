@@ -25,6 +25,7 @@ __all__ = ["KINDS", "Session", "resource_version"]
 
 _ETCD3 = "apiserver/pkg/storage/etcd3/store.go"
 _CACHER = "apiserver/pkg/storage/cacher/cacher.go"
+_OPTIONS = "apimachinery/pkg/apis/meta/internalversion/validation/validation.go"
 _MERGE = "application/merge-patch+json"
 _NAMES = ("a", "b", "c")
 _CODES = ("200", "400", "404", "409", "410", "422", "504")
@@ -463,7 +464,7 @@ KINDS: Sequence[Kind] = (
     Kind("counter", 1, f"{_ETCD3}, etcd server/storage/mvcc/kvstore.go", _counter),
     Kind("list", 2, f"{_CACHER} (GetList)", _list),
     Kind("watch", 2, f"{_CACHER} (Watch)", _watch),
-    Kind("refused", 2, "apimachinery/pkg/apis/meta/internalversion/validation/validation.go", _refused),
+    Kind("refused", 2, f"{_OPTIONS}, apiserver/pkg/storage/cacher/watch_cache.go", _refused),
     Kind("deleted", 3, "apiserver/pkg/storage/etcd3/watcher.go (transform)", _deleted),
     Kind("compacted", 3, f"{_ETCD3} (GetList), {_CACHER}", _compacted),
     Kind("selected", 3, "apiserver/pkg/storage/cacher/cache_watcher.go (convertToWatchEvent)", _selected),

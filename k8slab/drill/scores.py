@@ -284,7 +284,8 @@ def _winner(rng: random.Random) -> Draft:
     answer = choice(
         best[0],
         names,
-        "Taints weigh 3, so a `PreferNoSchedule` taint decides first; then the emptier Node, then the better balance.",
+        "Add the weighted scores: a `PreferNoSchedule` taint costs 300 here, more than room and balance "
+        "together bring.",
         {
             name: why
             for name, why in ((emptiest, "Emptier, but a PreferNoSchedule taint costs 300 points."),

@@ -35,6 +35,10 @@ def _nth(number: int) -> str:
     return f"{number}{'th' if 10 <= number % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 def _exponential(rng: random.Random) -> Draft:
     base, failures = rng.choice([1, 5, 10, 50, 100]), rng.randint(2, 10)
     found = delays(ItemExponentialFailureRateLimiter(base, 1_000_000), "web", failures + 1)
@@ -98,7 +102,8 @@ def _forget(rng: random.Random) -> Draft:
         },
     )
     return Draft(
-        f"Base {base} ms, exponential. `web` fails {before} times, `db` fails {len(other)} times, then `web` succeeds "
+        f"Base {base} ms, exponential. `web` fails {_times(before)}, `db` fails {_times(len(other))}, then "
+        "`web` succeeds "
         f"and the worker calls `forget`. After that `web` fails {after} more time{'s' if after > 1 else ''}. How long "
         "does it wait after the last of these failures?",
         answer,
@@ -206,7 +211,7 @@ def _operations(rng: random.Random) -> list[tuple[str, str]]:
     operations = [("add", rng.choice(keys))]
     queue.add(operations[0][1])
     while len(operations) < 8:
-        operation = rng.choice(["add", "add", "get", "get", "done"])
+        operation = rng.choice(["add", "add", "get", "done", "done"])
         if operation == "done" and out:
             key = out.pop(0)
             queue.done(key)
@@ -223,6 +228,8 @@ def _operations(rng: random.Random) -> list[tuple[str, str]]:
 
 def _deduplicated(rng: random.Random) -> Draft:
     operations = _operations(rng)
+    while ("done", "web") not in operations and ("done", "db") not in operations:  # the worker must come back once
+        operations = _operations(rng)
     found = handed_out(operations)
     as_list, pending = [], []
     for operation, key in operations:  # a plain list, as many imagine it

@@ -86,7 +86,7 @@ def left_over(q: str) -> str:
 
 
 def rounds_up(q: str) -> str:
-    return str(-(-int(quoted(q)[1][:-1]) // 1000))
+    return str(-(-int(quoted(q)[0][:-1]) // 1000))
 
 
 # -- selectors --------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ def cap(q: str) -> str:
 
 
 def forget(q: str) -> str:
-    base, _, _, after = ints(q)
+    base, *_, after = ints(q)
     return f"{base * 2 ** (after - 1)}ms"
 
 
