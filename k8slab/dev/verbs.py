@@ -112,6 +112,7 @@ VERBS: dict[str, Verb] = {
     "notebook": Verb("execute notebooks, store byte-stable outputs [--check] [FILE ...]", "dev", notebook),
     "lock": Verb("write requirements/*.txt anew [--upgrade]", "dev", lock),
 }
+"""Every verb by name."""
 
 
 def usage() -> str:
