@@ -18,7 +18,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ForwardRef, NamedTuple, get_origin
 
-__all__ = ["Block", "Entry", "Module", "Package", "blocks", "first_sentence", "floors", "labelled", "load", "packages"]
+__all__ = [
+    "Block",
+    "Entry",
+    "Module",
+    "Package",
+    "blocks",
+    "docstring",
+    "first_sentence",
+    "floors",
+    "labelled",
+    "load",
+    "packages",
+]
 
 LABELS = ("Upstream", "Spec", "Simplified")
 LABEL = re.compile(rf"^({'|'.join(LABELS)}):\s*(.*)")
@@ -63,7 +75,7 @@ class Package(NamedTuple):
 
 
 def floors(root: Path) -> list[list[str]]:
-    """Names of the packages that exist, floor by floor from the bottom: those of the import contract in pyproject.toml."""
+    """Names of the packages that exist, floor by floor from the bottom, by the import contract in pyproject.toml."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
@@ -106,6 +118,11 @@ def entry(package: str, name: str) -> Entry:
 @cache
 def tree(module: str) -> ast.Module:
     return ast.parse(Path(str(importlib.import_module(module).__file__)).read_text(encoding="utf-8"))
+
+
+def docstring(path: Path) -> str:
+    """The docstring of a module's file, which is not imported."""
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
 def module_doc(module: str) -> str:
@@ -166,7 +183,9 @@ def marked(parameters: list[inspect.Parameter]) -> Iterator[str]:
 
 
 def parameter_text(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = (
+        "*" if parameter.kind is parameter.VAR_POSITIONAL else "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+    )
     typed = "" if parameter.annotation is parameter.empty else f": {annotation(parameter.annotation)}"
     if parameter.default is parameter.empty:
         return f"{stars}{parameter.name}{typed}"
