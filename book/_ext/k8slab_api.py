@@ -6,6 +6,7 @@ are plain text, so nothing in them can be wrong markup: what is between backtick
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 from collections.abc import Iterable, Iterator
@@ -25,6 +26,7 @@ WHOLE = "k8slab"
 ONE_LINE = 64  # a longer signature gets one line a parameter
 CHINESE_TEXT = re.compile("(?<=>)([^<>]*[\u4e00-\u9fff][^<>]*)(?=<)")
 CODE = re.compile(r"`([^`]+)`")
+STRESSED = re.compile(r"(?<![\w*])\*(\w[^*`\n]*)\*(?![\w*])")
 
 
 class PackagePage(SphinxDirective):
@@ -58,7 +60,8 @@ class Writer:
             if home in public.packages(ROOT) and home != WHOLE:
                 full = f"{home}.{entry.name}"
                 said = [*self.inline(public.first_sentence(entry.doc)), nodes.Text(". See "), link(full, full)]
-                yield self.described(entry, [nodes.paragraph("", "", *said, nodes.Text("."))])
+                short = dataclasses.replace(entry, parameters=None, returns="")
+                yield self.described(short, [nodes.paragraph("", "", *said, nodes.Text("."))])
             else:
                 yield self.entry(entry)
 
@@ -118,8 +121,15 @@ class Writer:
                 yield link(f"{self.package.name}.{piece}", piece)
             elif number % 2:
                 yield nodes.literal("", piece)
-            elif piece:
-                yield nodes.Text(piece)
+            else:
+                yield from plain(piece)
+
+
+def plain(text: str) -> Iterator[nodes.Node]:
+    """Text in which *a stressed word* may stand."""
+    for number, piece in enumerate(STRESSED.split(text)):
+        if piece:
+            yield nodes.emphasis("", piece) if number % 2 else nodes.Text(piece)
 
 
 def link(full: str, shown: str) -> nodes.Node:
@@ -142,9 +152,9 @@ def signature(entry: Entry) -> Iterator[nodes.Node]:
         yield addnodes.desc_annotation(entry.kind, "", nodes.Text(f"{entry.kind} "))
     yield addnodes.desc_name("", entry.name)
     if entry.parameters is not None:
-        many = sum(map(len, entry.parameters)) + len(entry.name) + len(entry.returns) > ONE_LINE
+        many = len(", ".join((entry.kind, entry.name, *entry.parameters, entry.returns))) > ONE_LINE
         listed = addnodes.desc_parameterlist("", "", multi_line_parameter_list=many)
-        listed += [addnodes.desc_parameter("", text, noemph=True) for text in entry.parameters]
+        listed += [addnodes.desc_parameter("", text) for text in entry.parameters]
         yield listed
     if entry.returns:
         yield addnodes.desc_returns("", entry.returns)
@@ -156,16 +166,19 @@ class Floors(SphinxDirective):
     """The packages from the ground floor up, a sentence each."""
 
     def run(self) -> list[nodes.Node]:
-        lines = ["| floor | package | what it is |", "| ---: | --- | --- |", page_row("", WHOLE)]
-        for number, floor in enumerate(public.floors(ROOT)):
-            lines += [page_row(str(number), f"{WHOLE}.{name}") for name in floor]
+        lines = ["| floor | package | what it is |", "| --- | --- | --- |", page_row("", WHOLE)]
+        floors = public.floors(ROOT)
+        top = next(number for number, floor in enumerate(floors) if "cluster" in floor)
+        for number, floor in enumerate(floors):
+            named = str(number) if number <= top else "edge"
+            lines += [page_row(named, f"{WHOLE}.{name}") for name in floor]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
 def page_row(floor: str, package: str) -> str:
     page = f"/book/reference/api/{package.removeprefix('k8slab.')}"
     sentence = public.first_sentence(public.module_doc(package)).removeprefix(f"{package}: ").replace("|", "\\|")
-    return f"| {floor} | {{doc}}`{package} <{page}>` | {sentence[:1].upper()}{sentence[1:]} |"
+    return f"| {floor} | {{doc}}`{package} <{page}>` | {sentence} |"
 
 
 class ChineseTerms(SphinxDirective):

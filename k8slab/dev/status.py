@@ -114,8 +114,8 @@ def page(root: Path) -> str:
     parts = [HEAD, "\n## Chapters\n", table(found)]
     asked = sum(chapter.questions for chapter in found)
     parts.append(
-        f"\n{len(found)} pages, {asked} questions. *Seconds*: to run all cells of the chapter once, kernel included, "
-        "rounded up, on the machine that stored it. *Cells*: those with code.\n"
+        f"\n{len(found)} pages, {asked} questions. *Run*: seconds to run all cells once, with the start of the "
+        "kernel, rounded up, on the machine that stored the chapter. *Cells*: those with code. *Quiz*: its questions.\n"
     )
     if rows := labs(root):
         lines = [f"| {lab.name} | {lab.title} | {dash(lab.checks)} |\n" for lab in rows]
@@ -126,12 +126,14 @@ def page(root: Path) -> str:
 
 
 def table(found: list[Chapter]) -> str:
-    lines = ["\n| chapter | its question | seconds | cells | questions |\n", "| --- | --- | ---: | ---: | ---: |\n"]
+    lines = ["\n```{table}\n:class: k8slab-narrow\n\n", "| chapter and its question | run, s | cells | quiz |\n"]
+    lines.append("| --- | ---: | ---: | ---: |\n")
     for chapter in found:
         numbers = [dash(chapter.seconds), dash(chapter.cells), dash(chapter.questions)]
         link = f"[{chapter.title}](/{chapter.name})".replace("(/book/", "(../")
-        lines.append(f"| {link} | {chapter.question} | {' | '.join(numbers)} |\n")
-    return "".join(lines)
+        asked = f"<br>{chapter.question}" if chapter.question else ""
+        lines.append(f"| {link}{asked} | {' | '.join(numbers)} |\n")
+    return "".join([*lines, "```\n"])
 
 
 def dash(number: int | None) -> str:
