@@ -61,7 +61,7 @@ class Writer:
                 full = f"{home}.{entry.name}"
                 said = [*self.inline(public.first_sentence(entry.doc)), nodes.Text(". See "), link(full, full)]
                 short = dataclasses.replace(entry, parameters=None, returns="")
-                yield self.described(short, [nodes.paragraph("", "", *said, nodes.Text("."))])
+                yield self.described(short, [paragraph([*said, nodes.Text(".")])])
             else:
                 yield self.entry(entry)
 
@@ -106,13 +106,13 @@ class Writer:
             text = "\n".join(block.texts)
             return nodes.literal_block(text, text, language="pycon" if block.kind == "examples" else "text")
         if block.kind == "list":
-            items = [nodes.list_item("", nodes.paragraph("", "", *self.inline(text))) for text in block.texts]
+            items = [nodes.list_item("", paragraph(self.inline(text))) for text in block.texts]
             return nodes.bullet_list("", *items)
         said = self.inline(" ".join(block.texts))
         if block.kind == "paragraph":
-            return nodes.paragraph("", "", *said)
+            return paragraph(said)
         label = nodes.strong("", f"{block.kind}:")
-        return nodes.paragraph("", "", label, nodes.Text(" "), *said, classes=["k8slab-label", block.kind.lower()])
+        return paragraph([label, nodes.Text(" "), *said], classes=["k8slab-label", block.kind.lower()])
 
     def inline(self, text: str) -> Iterator[nodes.Node]:
         """Text with its code: names of this package lead to their entries."""
@@ -123,6 +123,11 @@ class Writer:
                 yield nodes.literal("", piece)
             else:
                 yield from plain(piece)
+
+
+def paragraph(said: Iterable[nodes.Node], classes: Iterable[str] = ()) -> nodes.paragraph:
+    """A paragraph whose quotes and dashes stay as typed: `--flag` is no dash."""
+    return nodes.paragraph("", "", *said, classes=list(classes), support_smartquotes=False)
 
 
 def plain(text: str) -> Iterator[nodes.Node]:

@@ -18,7 +18,7 @@ __all__ = ["MAKERS", "api_pages", "deviations", "main", "outdated"]
 API = "book/reference/api"
 API_LINE = re.compile(rf"^( *)- file: {API}/\S+\n", re.MULTILINE)
 NOTHING = re.compile(r"nothing\b|see [^;:,]*$")
-HOST = re.compile(r"(?<![`\w./-])[\w.-]+\.(?:io|dev|com)(?![\w`])[\w./-]*")
+CODE = re.compile(r"(?<![`\w./-])(?:[\w.-]+\.(?:io|dev|com)(?![\w`])[\w./-]*|--[a-z][\w-]*)")
 SPECIAL = re.compile(r"([\\*_<>\[\]${}|#])")
 DEVIATIONS = """\
 # Where k8slab deviates from Kubernetes
@@ -75,8 +75,8 @@ def simplified(root: Path, package: str) -> list[tuple[str, str]]:
 
 
 def markdown(text: str) -> str:
-    """Plain text as Markdown: code stays code, names like `events.k8s.io` become it, nothing else is markup."""
-    pieces = re.split(r"(`[^`]+`)", HOST.sub(r"`\g<0>`", text))
+    """Plain text as Markdown: code stays code; flags and names of hosts become it; nothing else is markup."""
+    pieces = re.split(r"(`[^`]+`)", CODE.sub(r"`\g<0>`", text))
     return "".join(piece if number % 2 else SPECIAL.sub(r"\\\1", piece) for number, piece in enumerate(pieces))
 
 

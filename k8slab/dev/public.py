@@ -110,9 +110,10 @@ def entry(package: str, name: str) -> Entry:
     if isinstance(thing, type) and not isinstance(node, ast.Assign | ast.AnnAssign):
         kind = "exception" if issubclass(thing, BaseException) else "class"
         return Entry(name, home, kind, doc, *constructor(thing), members=tuple(members(thing, home)))
-    if inspect.isfunction(thing):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return Entry(name, home, "function", doc, *signature(thing))
-    return Entry(name, home, "data", doc, value=value_of(thing))
+    value = value_of(thing)
+    return Entry(name, home, "data", doc, value="" if value in (name, "…") else value)
 
 
 @cache
