@@ -1,6 +1,4 @@
-"""The developers' verbs, `python -m k8slab.dev VERB`: book, check, test, soak, jupyter, notebook, status and others.
-
-The frequent ones also stand behind `make`.
+"""The developers' verbs, `python -m k8slab.dev VERB` or `make VERB`: book, check, test, notebook, status and others.
 
 Each verb does its own set-up: it makes the environment `.venv` from the locked requirements, goes on inside it, and
 installs the system packages it needs where it can. Until then nothing but the standard library is imported.
