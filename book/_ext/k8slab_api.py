@@ -158,9 +158,12 @@ def signature(entry: Entry) -> Iterator[nodes.Node]:
     yield addnodes.desc_name("", entry.name)
     if entry.parameters is not None:
         many = len(", ".join((entry.kind, entry.name, *entry.parameters, entry.returns))) > ONE_LINE
-        listed = addnodes.desc_parameterlist("", "", multi_line_parameter_list=many)
-        listed += [addnodes.desc_parameter("", text) for text in entry.parameters]
-        yield listed
+        ends = ["," if many else ", "] * (len(entry.parameters) - 1) + [""]
+        classes = ["k8slab-parameter", *(["k8slab-own-line"] if many else [])]
+        yield nodes.inline("", "(", classes=["sig-paren"])
+        for text, end in zip(entry.parameters, ends, strict=True) if entry.parameters else ():
+            yield nodes.inline("", text + end, classes=classes)
+        yield nodes.inline("", ")", classes=["sig-paren"])
     if entry.returns:
         yield addnodes.desc_returns("", entry.returns)
     if entry.value:

@@ -276,7 +276,11 @@ def pieces(chunk: str) -> Iterator[Block]:
 
 
 def labelled(doc: str, label: str) -> str:
-    """The text behind `Label:` in a docstring, empty when it has none."""
+    """The text behind `Label:` in a docstring, empty when it has none.
+
+    >>> labelled("One queue.\\n\\nUpstream: util/workqueue/queue.go\\nSimplified: no metrics.", "Simplified")
+    'no metrics.'
+    """
     return " ".join(text for kind, texts in blocks(doc) for text in texts if kind == label)
 
 
