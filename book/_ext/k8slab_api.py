@@ -174,7 +174,7 @@ class Floors(SphinxDirective):
     """The packages from the ground floor up, a sentence each."""
 
     def run(self) -> list[nodes.Node]:
-        lines = ["| floor | package | what it is |", "| --- | --- | --- |", page_row("", WHOLE)]
+        lines = ["| floor | package |", "| --- | --- |", page_row("", WHOLE)]
         floors = public.floors(ROOT)
         top = next(number for number, floor in enumerate(floors) if "cluster" in floor)
         for number, floor in enumerate(floors):
@@ -186,7 +186,7 @@ class Floors(SphinxDirective):
 def page_row(floor: str, package: str) -> str:
     page = f"/book/reference/api/{package.removeprefix('k8slab.')}"
     sentence = public.first_sentence(public.module_doc(package)).removeprefix(f"{package}: ").replace("|", "\\|")
-    return f"| {floor} | {{doc}}`{package} <{page}>` | {sentence} |"
+    return f"| {floor} | {{doc}}`{package} <{page}>`<br>{sentence} |"
 
 
 class ChineseTerms(SphinxDirective):
