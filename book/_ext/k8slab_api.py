@@ -36,12 +36,17 @@ class PackagePage(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         package = public.load(self.arguments[0])
-        for module in {package.name, *(module.name for module in package.modules)}:
-            self.env.note_dependency(str(importlib.import_module(module).__file__))
+        depend(self, [package.name, *(module.name for module in package.modules)])
         writer = Writer(self, package)
         if package.name == WHOLE:
             return [*writer.text(package.doc), *writer.whole()]
         return [*writer.text(package.doc), *(node for module in package.modules for node in writer.module(module))]
+
+
+def depend(directive: SphinxDirective, modules: Iterable[str]) -> None:
+    """The page is made anew when one of these modules has changed, or what makes it."""
+    for path in (__file__, public.__file__, *(importlib.import_module(module).__file__ for module in modules)):
+        directive.env.note_dependency(str(path))
 
 
 class Writer:
@@ -174,6 +179,7 @@ class Floors(SphinxDirective):
     """The packages from the ground floor up, a sentence each."""
 
     def run(self) -> list[nodes.Node]:
+        depend(self, public.packages(ROOT))
         lines = ["| floor | package |", "| --- | --- |", page_row("", WHOLE)]
         floors = public.floors(ROOT)
         top = next(number for number, floor in enumerate(floors) if "cluster" in floor)
