@@ -2,10 +2,10 @@
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: help book check test soak jupyter notebook lock
+.PHONY: help book check test soak jupyter notebook api deviations status lock
 
 help:
 	@$(PYTHON) -m k8slab.dev help
 
-book check test soak jupyter notebook lock:
+book check test soak jupyter notebook api deviations status lock:
 	@$(PYTHON) -m k8slab.dev $@ $(ARGS)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from k8slab.widgets import Quiz, Stepper
 
 __version__ = "0.1.0"
+"""The version of the package, as in pyproject.toml."""
 
 _HOME = {
     "APIServer": "k8slab.apiserver",

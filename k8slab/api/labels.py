@@ -263,7 +263,10 @@ class Selector:
 
 
 EVERYTHING = Selector()
+"""The selector without requirements: it matches every object."""
+
 NOTHING = Selector(selectable=False)
+"""What a nil selector means where it must not mean everything: it matches no object."""
 
 _SPECIAL = "=!(),><"
 _WHITESPACE = " \t\r\n"

@@ -15,6 +15,8 @@ from typing import Any, NoReturn, TypeAlias
 __all__ = ["Frozen", "FrozenList", "Object", "freeze", "key_of", "thaw"]
 
 Object: TypeAlias = Mapping[str, Any]
+"""An API object as users write it in YAML: wire names, plain values. Read it only, unless you made it."""
+
 _ATOMS = (str, int, bool)  # nothing to freeze, and nearly all there is
 _READ_ONLY = "read-only: this object came from the API server or a cache; thaw() it first"
 

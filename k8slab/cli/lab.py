@@ -131,7 +131,19 @@ def _verify(args: argparse.Namespace) -> int:
         return _replay(lab, args)
     report, _ = _report(lab, args)
     print(report_text(lab, report))
+    if not args.check:
+        _remember(lab, report)
     return 0 if report.passed else 1
+
+
+def _remember(lab: Lab, report: Report) -> None:
+    """`k8slab progress` shows it."""
+    from k8slab.drill import Progress, ProgressError
+
+    try:
+        Progress().done("lab", lab.name, passed=report.passed, points=report.points)
+    except (ProgressError, OSError) as error:
+        print(f"k8slab: progress is not kept: {error}", file=sys.stderr)
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import k8slab
-from k8slab.cli import lab, run
+from k8slab.cli import drill, lab, progress, run
 
 __all__ = ["main"]
 
@@ -22,6 +22,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run.add_parser(commands)
     lab.add_parsers(commands)
+    drill.add_parser(commands)
+    progress.add_parser(commands)
     return parser
 
 

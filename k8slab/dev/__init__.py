@@ -1,11 +1,11 @@
-"""The developers' verbs: `python -m k8slab.dev book|check|test|soak|jupyter|notebook|lock`, also behind `make`.
+"""The developers' verbs, `python -m k8slab.dev VERB` or `make VERB`: book, check, test, notebook, status and others.
 
 Each verb does its own set-up: it makes the environment `.venv` from the locked requirements, goes on inside it, and
 installs the system packages it needs where it can. Until then nothing but the standard library is imported.
 
 >>> from k8slab.dev import VERBS
 >>> [verb for verb in VERBS if VERBS[verb].needs == "book"]
-['book', 'jupyter']
+['book', 'jupyter', 'api', 'deviations', 'status']
 >>> VERBS["check"].help
 'lint, types, unit tests, changed notebooks (under 3 minutes)'
 

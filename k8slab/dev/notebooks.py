@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from k8slab.dev import status
 
 __all__ = ["execute", "main", "normal_form", "write_form"]
 
@@ -105,18 +109,29 @@ def write_form(notebook: Notebook) -> str:
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def main(argv: list[str], default: Sequence[Path] = ()) -> int:
-    """Exit code 1 with --check when a file would change. `default`: the files when none are named."""
+def main(argv: list[str], root: Path, default: Sequence[Path] = ()) -> int:
+    """Exit code 1 with --check when a file would change. `default`: the files when none are named.
+
+    How long a chapter took is written down, with the status page, when it is stored anew or has no such number yet.
+    """
     parser = argparse.ArgumentParser(prog="python -m k8slab.dev notebook", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, default=default, help="all notebooks if none is named")
     parser.add_argument("--check", action="store_true", help="write nothing; tell which files would change")
     options = parser.parse_args(argv)
-    changed = 0
+    changed, known, measured = 0, status.seconds(root), dict[str, float]()
     for path in options.files:
+        began = time.monotonic()
         text = write_form(execute(path))
+        took = time.monotonic() - began
         same = path.read_text(encoding="utf-8") == text
         changed += not same
         print(f"{path}: {'as stored' if same else 'would change' if options.check else 'written'}", flush=True)
         if not options.check and not same:
             path.write_text(text, encoding="utf-8")
+        name = os.path.relpath(path, root)
+        if name.startswith("book/") and (not same or name not in known):
+            measured[name] = took
+    if measured and not options.check:
+        status.record(root, measured)
+        (root / status.PAGE).write_text(status.page(root), encoding="utf-8")
     return 1 if changed and options.check else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from k8slab.dev.environment import SetUpError
 
-__all__ = ["build", "serve"]
+__all__ = ["build", "serve", "write_starters"]
 
 FIRST_PORT = 8000
 PORTS_TRIED = 100
@@ -23,6 +24,7 @@ def build(root: Path, output: Path | None = None) -> Path:
 
     `output`: where `_build` goes, the top folder if not given. SetUpError when the build fails.
     """
+    write_starters(root)
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "--toc", "book/_toc.yml"]
     command += ["-W", "-n", "--keep-going"]
     if output is not None:
@@ -31,6 +33,19 @@ def build(root: Path, output: Path | None = None) -> Path:
     if done.returncode != 0:
         raise SetUpError(f"the book does not build (exit code {done.returncode}); the warnings are above")
     return (output or root) / "_build" / "html"
+
+
+def write_starters(root: Path) -> None:
+    """The labs as pages: what a learner starts with, cut from each lab's source."""
+    from k8slab.lab import labs
+
+    folder = root / "book" / "labs"
+    folder.mkdir(exist_ok=True)
+    for lab in labs():
+        path = folder / f"{lab.name}.ipynb"
+        text = json.dumps(lab.starter, indent=1, ensure_ascii=False) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
 
 class Pages(SimpleHTTPRequestHandler):

@@ -94,7 +94,25 @@ def notebook(root: Path, arguments: list[str]) -> int:
     """Execute notebooks and store byte-stable outputs; with --check only tell whether that would change them."""
     from k8slab.dev.notebooks import main as execute
 
-    return execute(arguments, [root / name for name in notebooks(root)])
+    return execute(arguments, root, [root / name for name in notebooks(root)])
+
+
+def api(root: Path, arguments: list[str]) -> int:
+    return make("api", root, arguments)
+
+
+def deviations(root: Path, arguments: list[str]) -> int:
+    return make("deviations", root, arguments)
+
+
+def status(root: Path, arguments: list[str]) -> int:
+    return make("status", root, arguments)
+
+
+def make(verb: str, root: Path, arguments: list[str]) -> int:
+    from k8slab.dev.generated import main as generate
+
+    return generate(verb, root, arguments)
 
 
 def lock(root: Path, arguments: list[str]) -> int:
@@ -110,8 +128,12 @@ VERBS: dict[str, Verb] = {
     "soak": Verb("the same tests with the large counts", "dev", soak, system=("chromium", "dot")),
     "jupyter": Verb("JupyterLab on this folder", "book", jupyter, system=("dot",)),
     "notebook": Verb("execute notebooks, store byte-stable outputs [--check] [FILE ...]", "dev", notebook),
+    "api": Verb("write the reference pages' list of packages anew [--check]", "book", api),
+    "deviations": Verb("write docs/deviations.md anew from the modules [--check]", "book", deviations),
+    "status": Verb("write the status page anew [--check]", "book", status),
     "lock": Verb("write requirements/*.txt anew [--upgrade]", "dev", lock),
 }
+"""Every verb by name."""
 
 
 def usage() -> str:

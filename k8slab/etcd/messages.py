@@ -28,6 +28,8 @@ class KeyValue(NamedTuple):
 
 
 class SortTarget(StrEnum):
+    """What the keys of a range are sorted by."""
+
     KEY = "KEY"
     VERSION = "VERSION"
     CREATE = "CREATE"
@@ -36,6 +38,8 @@ class SortTarget(StrEnum):
 
 
 class SortOrder(StrEnum):
+    """The direction of sorting; without one, keys come in ascending order."""
+
     NONE = "NONE"
     ASCEND = "ASCEND"
     DESCEND = "DESCEND"
@@ -69,6 +73,8 @@ class RangeResponse:
 
 
 class PutRequest(NamedTuple):
+    """Write `value` to `key`. `ignore_value`, `ignore_lease`: keep those of the key, which must exist."""
+
     key: bytes
     value: bytes = b""
     lease: int = 0
@@ -78,23 +84,31 @@ class PutRequest(NamedTuple):
 
 
 class PutResponse(NamedTuple):
+    """`revision`: the one that the put made. `prev_kv`: what the key held before, if it was asked for and existed."""
+
     revision: int
     prev_kv: KeyValue | None = None
 
 
 class DeleteRangeRequest(NamedTuple):
+    """Delete the keys in `[key, range_end)`, or the one key when `range_end` is empty."""
+
     key: bytes
     range_end: bytes = b""
     prev_kv: bool = False
 
 
 class DeleteRangeResponse(NamedTuple):
+    """`deleted`: how many keys. When there were none, `revision` is the one that was current: nothing was written."""
+
     revision: int
     deleted: int = 0
     prev_kvs: tuple[KeyValue, ...] = ()
 
 
 class CompareTarget(StrEnum):
+    """The field of a key that a condition looks at."""
+
     VERSION = "VERSION"
     CREATE = "CREATE"
     MOD = "MOD"
@@ -103,6 +117,8 @@ class CompareTarget(StrEnum):
 
 
 class CompareResult(StrEnum):
+    """The relation that the field must have to the operand."""
+
     EQUAL = "EQUAL"
     NOT_EQUAL = "NOT_EQUAL"
     GREATER = "GREATER"
@@ -124,6 +140,8 @@ class Compare(NamedTuple):
 
 
 class TxnRequest(NamedTuple):
+    """If all of `compare` hold do `success`, else `failure`: atomically, and all writes share one main revision."""
+
     compare: Sequence[Compare] = ()
     success: Sequence[Request] = ()
     failure: Sequence[Request] = ()
@@ -142,6 +160,8 @@ Response: TypeAlias = RangeResponse | PutResponse | DeleteRangeResponse | TxnRes
 
 
 class EventType(StrEnum):
+    """Whether a key was written or deleted."""
+
     PUT = "PUT"
     DELETE = "DELETE"
 
@@ -155,6 +175,8 @@ class Event(NamedTuple):
 
 
 class WatchFilter(StrEnum):
+    """Events that a watcher does not want: puts, deletions."""
+
     NOPUT = "NOPUT"
     NODELETE = "NODELETE"
 

@@ -98,10 +98,10 @@ def report_text(lab: Lab, report: Report, *, details: bool = True) -> str:
             known = recognised(lab, result)
             text = failure_text(report.lab, result) + (f"\n{known}" if known else "")
             lines += ["        " + line for line in text.split("\n")]
-    (public, public_all), (hidden, hidden_all) = report.counts()
-    lines.append(
-        f"{report.points} of {report.possible} points; public {public}/{public_all}, hidden {hidden}/{hidden_all}"
-    )
+    if len(report.results) != 1:
+        (public, public_all), (hidden, hidden_all) = report.counts()
+        sums = f"public {public}/{public_all}, hidden {hidden}/{hidden_all}"
+        lines.append(f"{report.points} of {report.possible} points; {sums}")
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines)
 

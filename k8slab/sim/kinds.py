@@ -62,6 +62,7 @@ def fill(template: str, data: Mapping[str, Any]) -> str:
 
 
 KINDS: dict[str, Kind] = {}
+"""Every event kind by name. A package adds its rows when it is imported."""
 
 
 def add_kinds(rows: Mapping[str, Kind]) -> None:

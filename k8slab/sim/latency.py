@@ -41,6 +41,7 @@ PROFILES = {
     "lan": LatencyProfile("lan", (1, 1), (2, 2), (1, 4)),
     "slow-watch": LatencyProfile("slow-watch", (1, 1), (1, 1), (0, 12)),
 }
+"""Delays by name: none at all, a local network, and one whose watches are slow."""
 
 
 def latency_profile(profile: str | LatencyProfile) -> LatencyProfile:

@@ -94,10 +94,13 @@ def targets(node: ast.stmt) -> list[ast.expr]:
     return node.targets if isinstance(node, ast.Assign) else []
 
 
+ABOUT_STUBS = ("k8slab/lab/source.py", "k8slab/lab/verify.py")  # a lab's starter is made of them
+
+
 @each_module
 def test_nothing_is_left_for_later(module: str) -> None:
-    found = re.findall(r"\b(?:TODO|FIXME|XXX)\b|NotImplementedError", source(module))
-    assert found == []
+    words = r"\b(?:TODO|FIXME|XXX)\b" if module in ABOUT_STUBS else r"\b(?:TODO|FIXME|XXX)\b|NotImplementedError"
+    assert re.findall(words, source(module)) == []
 
 
 @each_module

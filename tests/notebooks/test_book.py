@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from k8slab.dev import public
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADS = re.compile(
@@ -29,6 +32,13 @@ def test_the_book_builds_without_a_warning_and_loads_nothing_from_another_host(b
     assert book_html / "book" / "intro.html" in pages
     found = {p.name: m[0] for p in pages if (m := LOADS.search(p.read_text(encoding="utf-8")))}
     assert found == {}
+
+
+@pytest.mark.parametrize("package", public.packages(ROOT))
+def test_a_reference_page_lists_exactly_the_public_names(package: str, book_html: Path) -> None:
+    page = book_html / "book/reference/api" / f"{package.removeprefix('k8slab.')}.html"
+    anchors = re.findall(rf'<dt class="sig[^"]*" id="{re.escape(package)}\.(\w+)">', page.read_text(encoding="utf-8"))
+    assert sorted(anchors) == sorted(importlib.import_module(package).__all__)
 
 
 def test_equal_long_texts_of_widgets_are_stored_once(extension: ModuleType) -> None:

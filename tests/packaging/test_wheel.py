@@ -40,9 +40,11 @@ def run(site: Path, empty: Path, *arguments: str) -> subprocess.CompletedProcess
 
 
 def committed() -> set[str]:
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "k8slab"]
+    """The files of the package, and of the labs, which the wheel has as `k8slab/_labs`."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "k8slab", "labs"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return {name for name in listed.splitlines() if (ROOT / name).is_file()}
+    names = {name for name in listed.splitlines() if (ROOT / name).is_file()}
+    return {f"k8slab/_{name}" if name.startswith("labs/") else name for name in names}
 
 
 def test_the_wheel_holds_every_file_of_the_package_and_the_licence(wheel: Path) -> None:
@@ -83,3 +85,11 @@ def test_importing_the_package_is_quick_and_pulls_in_nothing_heavy(site: Path, t
         f"print(spent < 0.3, [name for name in {HEAVY} if name in sys.modules])"
     )
     assert run(site, tmp_path, "-c", program).stdout.strip() == "True []"
+
+
+def test_a_lab_can_be_started_and_verified_from_an_empty_folder(site: Path, tmp_path: Path) -> None:
+    started = run(site, tmp_path, "-m", "k8slab.cli", "lab", "start", "09")
+    assert started.returncode == 0, started.stderr
+    verified = run(site, tmp_path, "-m", "k8slab.cli", "lab", "verify", "09")
+    assert verified.returncode == 1
+    assert "0 of 16 points" in verified.stdout, verified.stdout + verified.stderr

@@ -92,7 +92,10 @@ class Status:
 
 
 SUCCESS = Status(Code.SUCCESS)
+"""The one Status of success: return it itself, compare with `is`."""
+
 SKIP = Status(Code.SKIP)
+"""From PreFilter or PreScore: the plugin has nothing to do for this Pod; from Bind: another plugin shall."""
 
 
 class PluginError(Exception):

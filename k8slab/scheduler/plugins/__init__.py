@@ -58,3 +58,4 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "SchedulingGates": SchedulingGates,
     "TaintToleration": TaintToleration,
 }
+"""Every plugin by its upstream name: a function of its arguments and the `Handle` that makes it."""

@@ -136,7 +136,7 @@ def test_watch_verifies_again_when_the_file_is_saved(k8slab, tmp_path: Path) -> 
     found = k8slab("lab", "watch", "09", str(mine), "--check", "first-in-first-out")
     saver.join()
     assert found.code == 0
-    assert "0 of 1 points" in found.out and "1 of 1 points" in found.out
+    assert "✗  0/1  first" in found.out and "✓  1/1  first" in found.out
 
 
 def test_a_teachers_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

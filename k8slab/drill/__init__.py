@@ -1,0 +1,70 @@
+"""Drills: endless exercises with answers, judged by the mechanisms they are about; and the record of what was done.
+
+A topic and a seed give one exercise, the same everywhere. The answer is worked out by the package itself (a `Quantity`,
+a `Selector`, an API server, the scheduler's plugins …), and a wrong answer is told what it probably confused.
+
+>>> from k8slab.drill import TOPICS, drill
+>>> list(TOPICS)[:3]
+['quantities', 'selectors', 'requests-qos']
+>>> one = drill("workqueue-delays", seed=1)
+>>> print(one.question.splitlines()[0])
+`ItemFastSlowRateLimiter(10ms, 1000ms, maxFastAttempts=5)`. How long does a key wait after its 7th failure in a row?
+>>> one.check("10ms")
+Verdict(right=False, message='The first 5 failures wait fast, those after them slow.')
+>>> one.check(one.answer)
+Verdict(right=True, message='Right.')
+>>> one.check("soon").right
+False
+
+`DrillCard(topic)` shows a dozen of them in a page; `k8slab drill TOPIC --seed N` prints one. `Progress` keeps what a
+reader has done (chapters, quizzes, labs, drills) in one local file.
+
+The caller's duties: seeds are numbers or short texts; whoever records progress names the kind and the thing.
+
+Simplified: an exercise asks about what the package simulates; where that leaves something out (scoring plugins, say),
+so does the exercise.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from k8slab.drill.answers import Answer, Mistake, Verdict
+    from k8slab.drill.card import DrillCard
+    from k8slab.drill.exercise import Drill, Generator
+    from k8slab.drill.progress import Progress, ProgressError
+    from k8slab.drill.topics import TITLES, TOPICS, drill
+
+__all__ = [
+    "TITLES",
+    "TOPICS",
+    "Answer",
+    "Drill",
+    "DrillCard",
+    "Generator",
+    "Mistake",
+    "Progress",
+    "ProgressError",
+    "Verdict",
+    "drill",
+]
+
+_HOME = {
+    "answers": ("Answer", "Mistake", "Verdict"),
+    "card": ("DrillCard",),
+    "exercise": ("Drill", "Generator"),
+    "progress": ("Progress", "ProgressError"),
+    "topics": ("TITLES", "TOPICS", "drill"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded when they are first used: to mark something as done needs no scheduler."""
+    for module, names in _HOME.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"k8slab.drill.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'k8slab.drill' has no attribute {name!r}")

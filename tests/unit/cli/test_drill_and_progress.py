@@ -1,0 +1,206 @@
+"""`k8slab drill` and `k8slab progress`: exit codes, what they print, what they record."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from k8slab.cli import main
+from k8slab.drill import TOPICS, drill
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "k8slab"))
+    return tmp_path / "k8slab"
+
+
+@pytest.fixture
+def k8slab(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> Answer:
+        code = main([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return Answer(code, out, err)
+
+    return run
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in lines)))
+
+
+# -- drill ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [[], ["--list"], ["rollout", "--list"]])
+def test_the_topics_are_listed(k8slab: Run, arguments: list[str]) -> None:
+    answer = k8slab("drill", *arguments)
+    assert answer.code == 0
+    assert [line.split()[0] for line in answer.out.splitlines()[1:]] == list(TOPICS)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_question_says_how_to_go_on_and_not_the_answer(k8slab: Run, topic: str) -> None:
+    answer = k8slab("drill", topic, "--seed", "5")
+    one = drill(topic, 5)
+    assert (answer.code, answer.err) == (0, "")
+    assert one.question in answer.out
+    assert f"k8slab drill {topic} --seed 5 --answer" in answer.out
+    assert one.explanation not in answer.out
+
+
+def test_the_default_seed_is_1_and_texts_are_seeds(k8slab: Run) -> None:
+    assert drill("rollout", 1).question in k8slab("drill", "rollout").out
+    assert "--seed 'my own' --answer" in k8slab("drill", "rollout", "--seed", "my own").out
+
+
+def test_the_answer_comes_with_the_question_and_the_explanation(k8slab: Run) -> None:
+    one, out = drill("filters", 3), k8slab("drill", "filters", "--seed", "3", "--answer").out
+    assert one.question in out and f"answer: {one.answer}\n" in out and one.explanation in out
+
+
+def test_an_attempt_is_judged_and_recorded(k8slab: Run, home: Path) -> None:
+    one = drill("quantities", 4)
+    assert k8slab("drill", "quantities", "--seed", 4, "--try", one.answer) == (0, "Right.\n", "")
+    wrong = one.judge.mistakes[0]
+    assert k8slab("drill", "quantities", "--seed", 4, "--try", wrong.text) == (1, f"{wrong.why}\n", "")
+    assert k8slab("drill", "quantities", "--seed", 5, "--try", "rubbish").code == 1
+    assert "drill   quantities   1 right of 2" in k8slab("progress").out
+
+
+def test_an_attempt_can_show_the_answer_too(k8slab: Run) -> None:
+    one = drill("scores", 2)
+    answer = k8slab("drill", "scores", "--seed", 2, "--try", "rubbish", "--answer")
+    assert answer.code == 1
+    assert one.explanation in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["raft"], "topic 'raft': expected one of quantities, selectors"),
+        (["rollout", "--seed", ""], "seed '': expected a number"),
+        (["rollout", "--seed", "x" * 65], "expected a number, or 1 to 64 printable characters"),
+        (["rollout", "--ask"], "standard input is no terminal; use --try"),
+        (["rollout", "--ask", "--try", "1"], "not allowed with argument"),
+        (["rollout", "more"], "unrecognized arguments: more"),
+    ],
+)
+def test_wrong_usage_is_2_and_says_why(
+    k8slab: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    answer = k8slab("drill", *arguments)
+    assert answer.code == 2
+    assert says in answer.err
+
+
+def test_a_terminal_is_asked_until_it_is_right(k8slab: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = drill("rollout", 6)
+    typed(monkeypatch, "rubbish", one.answer)
+    answer = k8slab("drill", "rollout", "--seed", 6, "--ask")
+    assert answer.code == 0
+    assert one.question in answer.out and answer.out.endswith("Right.\n")
+    assert "1 right of 1" in k8slab("progress").out
+
+
+def test_an_empty_line_gives_up(k8slab: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, "")
+    answer = k8slab("drill", "rollout", "--seed", 6, "--ask")
+    assert answer.code == 1
+    assert answer.out.endswith(f"the answer is {drill('rollout', 6).answer}\n")
+
+
+def test_a_verdict_comes_although_it_cannot_be_recorded(k8slab: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "progress.json").write_text("rubbish")
+    one = drill("rollout", 6)
+    answer = k8slab("drill", "rollout", "--seed", 6, "--try", one.answer)
+    assert (answer.code, answer.out) == (0, "Right.\n")
+    assert "not recorded: " in answer.err and "progress.json.broken" in answer.err
+
+
+# -- progress ---------------------------------------------------------------------------------------
+
+
+def test_nothing_yet(k8slab: Run, home: Path) -> None:
+    answer = k8slab("progress")
+    assert (answer.code, answer.out) == (0, f"nothing yet (it would be in {home / 'progress.json'})\n")
+
+
+def test_things_can_be_marked_exported_reset_and_imported(k8slab: Run, tmp_path: Path) -> None:
+    assert k8slab("progress", "--done", "chapter", "one-deployment").out == "chapter one-deployment: done\n"
+    file = tmp_path / "mine.json"
+    assert k8slab("progress", "--export", file).code == 0
+    exported = k8slab("progress", "--export", "-").out
+    assert json.loads(exported) == json.loads(file.read_text())
+    assert k8slab("progress", "--reset", "--yes").code == 0
+    assert "nothing yet" in k8slab("progress").out
+    assert k8slab("progress", "--import", file).out == "1 new or changed\n"
+    assert k8slab("progress", "--import", file).out == "0 new or changed\n"
+    assert "chapter   one-deployment   done" in k8slab("progress").out
+
+
+def test_an_import_from_standard_input(k8slab: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"version": 1, "entries": {}}')))
+    assert k8slab("progress", "--import", "-") == (0, "0 new or changed\n", "")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"rubbish")))
+    answer = k8slab("progress", "--import", "-")
+    assert answer.code == 1 and "standard input: not JSON" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--done", "book", "x"], 2, "kind 'book': expected one of chapter"),
+        (["--done", "lab"], 2, "expected 2 arguments"),
+        (["--import", "/no/such/file"], 1, "No such file"),
+        (["--export", "/no/such/folder/file"], 1, "No such file"),
+        (["--reset"], 2, "standard input is no terminal; add --yes"),
+        (["--reset", "--done", "lab", "x"], 2, "not allowed with argument"),
+    ],
+)
+def test_what_is_not_possible_is_said(
+    k8slab: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, says: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    answer = k8slab("progress", *arguments)
+    assert answer.code == code
+    assert says in answer.err
+
+
+@pytest.mark.parametrize(("word", "code", "left"), [("y", 0, 0), ("n", 1, 1), ("", 1, 1)])
+def test_a_reset_asks(k8slab: Run, monkeypatch: pytest.MonkeyPatch, word: str, code: int, left: int) -> None:
+    k8slab("progress", "--done", "lab", "x")
+    typed(monkeypatch, word)
+    assert k8slab("progress", "--reset").code == code
+    assert k8slab("progress").out.count("lab    x") == left
+
+
+def test_a_broken_file_is_named(k8slab: Run, home: Path) -> None:
+    home.mkdir()
+    (home / "progress.json").write_text("rubbish")
+    answer = k8slab("progress")
+    assert answer.code == 1
+    assert f"{home / 'progress.json'}: cannot be read as progress" in answer.err

@@ -1,0 +1,201 @@
+"""Progress: what is kept, who may write, and what happens to a file that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from k8slab.drill import Progress, ProgressError
+from k8slab.drill import progress as module
+from k8slab.drill.progress import default_path
+
+ONE, TWO = "2026-05-01T09:00:00Z", "2026-05-02T10:30:00Z"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "progress.json"
+
+
+@pytest.fixture
+def at(path: Path) -> Callable[[str], Progress]:
+    return lambda now: Progress(path, now=lambda: now)
+
+
+def entry(record: Progress, kind: str, name: str) -> Any:
+    return record.export()["entries"][kind][name]
+
+
+def test_what_is_done_is_kept_with_first_and_last_time(at: Callable[[str], Progress]) -> None:
+    at(ONE).done("lab", "01-queue", passed=True, seed=7)
+    at(TWO).done("lab", "01-queue", passed=False, seed=8)
+    assert entry(at(TWO), "lab", "01-queue") == {
+        "first": ONE, "last": TWO, "times": 2, "detail": {"passed": True, "seed": 8},
+    }  # fmt: skip
+
+
+def test_the_real_clock_is_read_at_the_edge(path: Path) -> None:
+    Progress(path).done("chapter", "one")
+    found = entry(Progress(path), "chapter", "one")["last"]
+    assert len(found) == len(ONE) and found.endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "detail", "says"),
+    [
+        ("book", "x", {}, "kind 'book': expected one of chapter, quiz, lab, drill"),
+        ("lab", "", {}, "name '': expected 1 to 200 printable characters"),
+        ("lab", "a\nb", {}, "expected 1 to 200 printable"),
+        ("lab", "x" * 201, {}, "expected 1 to 200 printable"),
+        ("lab", "x", {"hints": [1]}, r"detail 'hints': \[1\]: expected text, a number, true or false"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(path: Path, kind: str, name: str, detail: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Progress(path).done(kind, name, **detail)
+    assert not path.exists()
+
+
+def test_the_summary_has_a_row_a_thing_and_one_a_topic(at: Callable[[str], Progress]) -> None:
+    record = at(ONE)
+    record.done("chapter", "one-deployment")
+    record.done("quiz", "one-deployment", score="4 of 5")
+    record.done("lab", "01-queue", passed=True)
+    for seed, right in enumerate([True, False, True]):
+        record.done("drill", f"rollout/{seed}", right=right)
+    assert record.summary().rows == (
+        ("chapter", "one-deployment", "done", "2026-05-01"),
+        ("quiz", "one-deployment", "score=4 of 5", "2026-05-01"),
+        ("lab", "01-queue", "passed", "2026-05-01"),
+        ("drill", "rollout", "2 right of 3", "2026-05-01"),
+    )
+
+
+def test_looking_makes_no_file(path: Path) -> None:
+    assert len(Progress(path).summary()) == 0
+    Progress(path).reset()
+    assert not path.parent.exists()
+
+
+def test_a_reset_forgets_everything(at: Callable[[str], Progress]) -> None:
+    at(ONE).done("lab", "x")
+    at(ONE).reset()
+    assert len(at(ONE).summary()) == 0
+
+
+# -- export and import ------------------------------------------------------------------------------
+
+
+def test_an_export_can_be_imported_elsewhere_and_twice(at: Callable[[str], Progress], tmp_path: Path) -> None:
+    at(ONE).done("lab", "a", passed=True)
+    at(ONE).done("drill", "rollout/1", right=False)
+    other = Progress(tmp_path / "other.json", now=lambda: TWO)
+    other.done("lab", "a", passed=False, hints=2)
+    exported = json.loads(json.dumps(at(ONE).export()))
+    assert other.merge(exported) == 2
+    assert entry(other, "lab", "a") == {
+        "first": ONE, "last": TWO, "times": 1, "detail": {"passed": True, "hints": 2},
+    }  # fmt: skip
+    assert other.merge(exported) == 0
+    back = at(TWO)
+    back.merge(other.export())
+    assert back.export() == other.export()
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ([], "there: expected an object with version 1 and entries"),
+        ({"version": 1}, "expected an object with version 1 and entries"),
+        ({"version": 1, "entries": {"book": {}}}, "entries.book: expected one of chapter, quiz"),
+        ({"version": 1, "entries": {"lab": {"a": 3}}}, "lab 'a': expected first, last, times and detail"),
+        ({"version": 1, "entries": {"lab": {"a": {"first": 1}}}}, "lab 'a': expected first and last"),
+    ],
+)
+def test_what_is_no_record_cannot_be_imported(path: Path, data: Any, says: str) -> None:
+    Progress(path).done("lab", "mine")
+    before = path.read_bytes()
+    with pytest.raises(ProgressError, match=says):
+        Progress(path).merge(data, "there")
+    assert path.read_bytes() == before
+
+
+# -- the file ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b'{"version": 1, "entries": {"lab": 3}}'])
+def test_a_broken_file_is_moved_aside_and_named(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(ProgressError) as caught:
+        Progress(path).done("lab", "x")
+    assert str(path) in str(caught.value) and f"{path.name}.broken" in str(caught.value)
+    assert path.with_name("progress.json.broken").read_bytes() == content
+    Progress(path).done("lab", "x")
+    assert "x" in Progress(path).export()["entries"]["lab"]
+    path.write_bytes(b"again")
+    with pytest.raises(ProgressError, match=r"progress\.json\.broken-2"):
+        Progress(path).summary()
+    assert path.with_name("progress.json.broken").read_bytes() == content
+
+
+def test_a_file_of_a_newer_version_stays_where_it_is(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text('{"version": 2, "entries": {}}')
+    with pytest.raises(ProgressError, match="version 2 was written by a newer k8slab"):
+        Progress(path).done("lab", "x")
+    assert path.exists()
+
+
+def test_a_write_that_fails_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Progress(path).done("lab", "x")
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        Progress(path).done("lab", "y")
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in path.parent.iterdir()) == ["progress.json", "progress.json.lock"]
+
+
+def test_writers_in_several_processes_lose_nothing(path: Path) -> None:
+    program = (
+        "import sys; from k8slab.drill import Progress\n"
+        "for n in range(25): Progress(sys.argv[1]).done('drill', f'{sys.argv[2]}/{n}', right=True)"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", program, str(path), f"topic-{n}"]) for n in range(4)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
+    assert len(Progress(path).export()["entries"]["drill"]) == 100
+
+
+def test_it_works_where_there_is_no_fcntl(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "fcntl", None)
+    Progress(path).done("lab", "x")
+    assert len(Progress(path).summary()) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"K8SLAB_HOME": "/k", "XDG_DATA_HOME": "/x"}, "/k/progress.json"),
+        ({"XDG_DATA_HOME": "/x"}, "/x/k8slab/progress.json"),
+        ({"HOME": "/h"}, "/h/.local/share/k8slab/progress.json"),
+    ],
+    ids=["K8SLAB_HOME first", "then XDG_DATA_HOME", "then the home folder"],
+)
+def test_where_it_is_kept(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str) -> None:
+    for name in ("K8SLAB_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert default_path() == Path(expected)

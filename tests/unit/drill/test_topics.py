@@ -1,0 +1,56 @@
+"""Topics, seeds, and the names of the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import k8slab.drill
+from k8slab.drill import TOPICS, drill
+
+
+def test_the_topics_are_those_of_the_book() -> None:
+    assert list(TOPICS) == [
+        "quantities", "selectors", "requests-qos", "resource-version", "workqueue-delays", "rollout", "filters",
+        "scores",
+    ]  # fmt: skip
+
+
+def test_an_exercise_knows_its_topic_and_seed() -> None:
+    one = drill("rollout", 12)
+    assert (one.topic, one.seed) == ("rollout", "12")
+    assert one == drill("rollout", "12") != drill("rollout", "13")
+    assert drill("rollout", "twelve") == drill("rollout", "twelve")
+
+
+def test_an_unknown_topic_is_told_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"topic 'raft': expected one of quantities, selectors, .*, scores"):
+        drill("raft")
+
+
+@pytest.mark.parametrize("seed", ["", "x" * 65, "a\nb", "\0"])
+def test_a_seed_is_short_and_printable(seed: str) -> None:
+    with pytest.raises(ValueError, match="expected a number, or 1 to 64 printable characters"):
+        drill("scores", seed)
+
+
+@pytest.mark.parametrize("seed", [0, -5, 10**60, "a b", "größe"])
+def test_any_number_or_short_text_is_a_seed(seed: int | str) -> None:
+    assert drill("quantities", seed).seed == str(seed)
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert all(getattr(k8slab.drill, name) is not None for name in k8slab.drill.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
+        k8slab.drill.Nope  # noqa: B018
+
+
+def test_progress_loads_neither_the_scheduler_nor_the_api_server() -> None:
+    program = (
+        "import sys; from k8slab.drill import Progress; "
+        "print([n for n in ('yaml', 'k8slab.scheduler', 'k8slab.apiserver', 'k8slab.widgets') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
