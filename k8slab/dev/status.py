@@ -44,11 +44,16 @@ class Chapter(NamedTuple):
 
 
 class Lab(NamedTuple):
-    """`checks`: how many its description lists, None when it lists none."""
+    """`mutants`: how many wrong implementations its checks are tried on."""
 
     name: str
     title: str
-    checks: int | None
+    checks: int
+    points: int
+    mutants: int
+
+
+LABS = "book/labs/"
 
 
 def listed(toc: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -60,10 +65,11 @@ def listed(toc: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def chapters(root: Path) -> list[Chapter]:
-    """Every page of the table of contents but those of the reference part."""
+    """Every page of the table of contents but those of the reference part, and those cut from labs."""
     toc = yaml.safe_load((root / "book/_toc.yml").read_text(encoding="utf-8"))
     times = seconds(root)
-    return [chapter(root, part, name, times) for part, name in listed(toc) if part != "Reference"]
+    pages = [(part, name) for part, name in listed(toc) if part != "Reference" and not name.startswith(LABS)]
+    return [chapter(root, part, name, times) for part, name in pages]
 
 
 def chapter(root: Path, part: str, name: str, times: Mapping[str, int]) -> Chapter:
@@ -90,15 +96,11 @@ def questions(root: Path, name: str) -> int:
 
 
 def labs(root: Path) -> list[Lab]:
-    """Folders of labs/ with a README; the number of checks is that of `checks:` in their lab.yml."""
-    found = []
-    for readme in sorted((root / "labs").glob("*/README.md")):
-        description = readme.parent / "lab.yml"
-        told = yaml.safe_load(description.read_text(encoding="utf-8")) if description.exists() else {}
-        title = HEADING.search(readme.read_text(encoding="utf-8"))
-        name = readme.parent.name
-        found.append(Lab(name, title[1] if title else name, len(told["checks"]) if "checks" in told else None))
-    return found
+    """The labs of the clone, by number."""
+    from k8slab.lab import Lab as Kit
+
+    kits = [Kit(path.parent) for path in sorted((root / "labs").glob("*/checks.py"))]
+    return [Lab(kit.name, kit.spec.title, len(kit.spec.checks), kit.spec.points, len(kit.mutants())) for kit in kits]
 
 
 def drills(root: Path) -> list[str]:
@@ -118,8 +120,9 @@ def page(root: Path) -> str:
         "kernel, rounded up, on the machine that stored the chapter. *Cells*: those with code. *Quiz*: its questions.\n"
     )
     if rows := labs(root):
-        lines = [f"| {lab.name} | {lab.title} | {dash(lab.checks)} |\n" for lab in rows]
-        parts += ["\n## Labs\n\n| lab | what it is | checks |\n| --- | --- | ---: |\n", *lines]
+        lines = [f"| {lab.name} | {lab.title} | {lab.checks} | {lab.points} | {lab.mutants} |\n" for lab in rows]
+        head = "| lab | what it is | checks | points | mutants |\n| --- | --- | ---: | ---: | ---: |\n"
+        parts += ["\n## Labs\n\n", head, *lines]
     if topics := drills(root):
         parts += ["\n## Drills\n\n", *(f"- `k8slab drill {topic}`\n" for topic in topics)]
     return "".join(parts)

@@ -61,6 +61,7 @@ class Kind(NamedTuple):
 
 
 Generator = Callable[[random.Random], Drill]
+"""From a random stream to one exercise of a topic."""
 
 
 def generate(topic: str, kinds: Sequence[Kind], rng: random.Random) -> Drill:

@@ -30,6 +30,7 @@ TOPICS: dict[str, Generator] = {
     "filters": filters,
     "scores": scores,
 }
+"""The generators of exercises by topic, as `k8slab drill` names them."""
 
 TITLES: dict[str, str] = {
     "quantities": "Quantities",
@@ -41,6 +42,7 @@ TITLES: dict[str, str] = {
     "filters": "Filters",
     "scores": "Scores",
 }
+"""The topics' names for a page."""
 
 LONGEST_SEED = 64
 

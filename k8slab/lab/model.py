@@ -37,6 +37,7 @@ Op: TypeAlias = tuple[str, ...]
 """One operation in words: `("get", "worker-1")`."""
 
 Script: TypeAlias = tuple[Op, ...]
+"""Operations in the order in which they are played."""
 
 
 def script_text(script: Sequence[Op]) -> str:
@@ -113,6 +114,7 @@ class Broken(NamedTuple):
 
 
 Judge: TypeAlias = Callable[[Sequence[Step]], Broken | None]
+"""From what was answered to what is wrong with it; None: the property holds."""
 
 
 class Case(NamedTuple):

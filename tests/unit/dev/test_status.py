@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from k8slab.dev import generated, glossary, status
+from tests.unit.lab.toy import write_toy
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -15,7 +16,10 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_every_chapter_of_the_table_of_contents_is_there_with_its_questions() -> None:
     toc = yaml.safe_load((ROOT / "book/_toc.yml").read_text(encoding="utf-8"))
     parts = [part for part in toc["parts"] if part["caption"] != "Reference"]
-    names = [toc["root"], *(chapter["file"] for part in parts for chapter in part["chapters"])]
+    listed = [chapter["file"] for part in parts for chapter in part["chapters"]]
+    names = [toc["root"], *(name for name in listed if not name.startswith("book/labs/"))]
+    labs = sorted(path.parent.name for path in (ROOT / "labs").glob("*/checks.py"))
+    assert [name.rpartition("/")[2] for name in listed if name.startswith("book/labs/")] == labs
     found = {chapter.name: chapter for chapter in status.chapters(ROOT)}
     assert list(found) == names
     banks = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "book/quizzes").glob("*.yml")}
@@ -55,15 +59,11 @@ def test_times_are_rounded_up_and_those_of_lost_notebooks_dropped(tmp_path: Path
 def test_a_page_of_chapters_and_labs(tmp_path: Path) -> None:
     root = book(tmp_path)
     status.record(root, {"book/start/one.ipynb": 2.1})
-    for name, told in (("01-raft", {"checks": ["a", "b"]}), ("02-log", None)):
-        (root / "labs" / name).mkdir(parents=True)
-        (root / "labs" / name / "README.md").write_text(f"# Lab {name}\n")
-        if told:
-            (root / "labs" / name / "lab.yml").write_text(yaml.safe_dump(told))
+    write_toy(root)
     text = status.page(root)
     assert "| [One](../start/one)<br>Who calls? | 3 | 3 | \N{EN DASH} |\n" in text
     assert "| [Two](../start/two) | \N{EN DASH} | 3 | \N{EN DASH} |\n" in text
-    assert "| 01-raft | Lab 01-raft | 2 |\n" in text and "| 02-log | Lab 02-log | \N{EN DASH} |\n" in text
+    assert "| 77-counter | A counter | 1 | 1 | 1 |\n" in text
 
 
 def test_deviations_are_what_the_modules_say(tmp_path: Path) -> None:
