@@ -7,6 +7,7 @@ Cells tagged `needs-desktop` are replaced in its copies of the notebooks; the no
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import re
 import shutil
@@ -33,6 +34,11 @@ EXTENSIONS = (
 )
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 DESKTOP_ONLY = ("graphviz", "matplotlib", "numpy", "pandas")
+PREFERENCES: dict[str, Any] = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
+    # All cells stay in the page: a stepper scrolled out of sight keeps its place, and the browser's search finds all
+    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
+}
 STAMP = "k8slab-edition.txt"
 
 
@@ -122,18 +128,28 @@ def make(root: Path, work: Path) -> None:
         else:
             shutil.copyfile(root / name, copy)
     write(source / "jupyter-lite.json", {"jupyter-lite-schema-version": 0, "jupyter-config-data": settings()})
-    write(source / "overrides.json", {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}})
+    write(source / "overrides.json", PREFERENCES)
     write(source / "jupyter_lite_config.json", {"LiteBuildConfig": options(extensions, site)})
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--lite-dir", str(source)]
     done = subprocess.run(command, cwd=source, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SetUpError(f"the browser edition does not build ({done.returncode}):\n{done.stdout}{done.stderr}")
+    shutil.copytree(favicons(), site / "static" / "favicons")
+
+
+def favicons() -> Path:
+    """The icons that say whether a kernel is busy: JupyterLite asks for them but brings none."""
+    spec = importlib.util.find_spec("jupyter_server")
+    if spec is None or spec.origin is None:
+        raise SetUpError("jupyter_server, which requirements/book.txt lists, is not installed")
+    return Path(spec.origin).parent / "static" / "favicons"
 
 
 def settings() -> dict[str, Any]:
     """What the pages of the edition read first."""
     return {
         "appName": "k8slab in the browser",
+        "exposeAppInBrowser": True,  # the tests ask it which cells have run
         "litePluginSettings": {
             KERNEL: {
                 "disablePyPIFallback": True,  # a package that is not here is an error, not a question to the network
