@@ -33,6 +33,8 @@ CORE = ("pyodide.mjs", "pyodide.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyt
 NOT_NEEDED = ("jupyterlab-widgets", "widgetsnbextension")
 # No pure wheel is published; the Python half of what is installed here does the same, slower.
 REPACKED = ("pyyaml",)
+# Stubs of other people's packages, for completion while typing: 4 MB that would be unpacked at each start
+LEFT_OUT = ("jedi/third_party/django-stubs/", "jedi/third_party/typeshed/stubs/")
 # What the kernel would otherwise ask its installer for, one after the other, and the book's own
 PACKAGES_LOADED_FIRST = ["micropip", "piplite", "ipykernel", "comm", "pyodide-kernel", "jedi", "ipython", "k8slab"]
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)  # the same bytes from every build
@@ -51,7 +53,7 @@ def folder(root: Path, downloads: Path, kernel_wheels: Path, target: Path) -> No
     wheels = [*locked_wheels(root, downloads, pins), *sorted(kernel_wheels.glob("*.whl"))]
     wheels = [wheel for wheel in wheels if canonical(wheel.name.split("-")[0]) not in NOT_NEEDED]
     for wheel in wheels:
-        shutil.copy(wheel, target)
+        copy_wheel(wheel, target / wheel.name)
     for name in REPACKED:
         repack(name, pins[name], target)
     build_own(root, target)
@@ -116,6 +118,22 @@ def locked_wheels(root: Path, downloads: Path, pins: dict[str, str]) -> list[Pat
     return sorted(place.glob("*.whl"))
 
 
+def copy_wheel(wheel: Path, target: Path) -> None:
+    """The wheel without the files that are left out."""
+    with zipfile.ZipFile(wheel) as packed:
+        kept = [name for name in packed.namelist() if not name.startswith(LEFT_OUT)]
+        if len(kept) == len(packed.namelist()):
+            shutil.copy(wheel, target)
+            return
+        with zipfile.ZipFile(target, "w") as copy:
+            for name in kept:
+                content = packed.read(name)
+                if name.endswith(".dist-info/RECORD"):
+                    rows = content.decode().splitlines(keepends=True)
+                    content = "".join(row for row in rows if not row.startswith(LEFT_OUT)).encode()
+                add(copy, name, content)
+
+
 def repack(name: str, version: str, target: Path) -> None:
     """A pure wheel from the Python files of an installed package. SetUpError when another version is installed."""
     installed = importlib.metadata.distribution(name)
@@ -123,8 +141,8 @@ def repack(name: str, version: str, target: Path) -> None:
         raise SetUpError(f"{name} {installed.version} is installed, requirements/browser.txt has {version}")
     about = f"{name}-{version}.dist-info"
     files = {str(path): Path(str(path.locate())) for path in installed.files or []}
-    with zipfile.ZipFile(target / f"{name}-{version}-py3-none-any.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
-        names = []
+    names = []
+    with zipfile.ZipFile(target / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
         for inside, path in sorted(files.items()):
             top, _, rest = inside.partition("/")
             if top.endswith(".dist-info"):
@@ -133,16 +151,16 @@ def repack(name: str, version: str, target: Path) -> None:
             else:
                 kept = inside.endswith(".py")
             if kept:
-                add(wheel, names, inside, path.read_bytes())
+                names.append(inside)
+                add(wheel, inside, path.read_bytes())
         tag = b"Wheel-Version: 1.0\nGenerator: k8slab.dev\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        add(wheel, names, f"{about}/WHEEL", tag)
-        record = "".join(f"{inside},,\n" for inside in [*names, f"{about}/RECORD"])
-        add(wheel, names, f"{about}/RECORD", record.encode())
+        add(wheel, f"{about}/WHEEL", tag)
+        record = "".join(f"{inside},,\n" for inside in [*names, f"{about}/WHEEL", f"{about}/RECORD"])
+        add(wheel, f"{about}/RECORD", record.encode())
 
 
-def add(wheel: zipfile.ZipFile, names: list[str], inside: str, content: bytes) -> None:
+def add(wheel: zipfile.ZipFile, inside: str, content: bytes) -> None:
     wheel.writestr(zipfile.ZipInfo(inside, OLDEST_DATE), content, zipfile.ZIP_DEFLATED)
-    names.append(inside)
 
 
 def build_own(root: Path, target: Path) -> None:
