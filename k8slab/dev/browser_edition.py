@@ -33,6 +33,8 @@ EXTENSIONS = (
     "jupyterlab-myst",  # notes and cross-references in the text
 )
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+# What Pyodide and its kernel would fall back on if they were not told where their files are
+ELSEWHERE = b"https://cdn.jsdelivr.net/"
 DESKTOP_ONLY = ("graphviz", "matplotlib", "numpy", "pandas")
 PREFERENCES: dict[str, Any] = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"},
@@ -135,6 +137,7 @@ def make(root: Path, work: Path) -> None:
     if done.returncode != 0:
         raise SetUpError(f"the browser edition does not build ({done.returncode}):\n{done.stdout}{done.stderr}")
     shutil.copytree(favicons(), site / "static" / "favicons")
+    forget_elsewhere(site)
 
 
 def favicons() -> Path:
@@ -143,6 +146,14 @@ def favicons() -> Path:
     if spec is None or spec.origin is None:
         raise SetUpError("jupyter_server, which requirements/book.txt lists, is not installed")
     return Path(spec.origin).parent / "static" / "favicons"
+
+
+def forget_elsewhere(site: Path) -> None:
+    """Point the fall-back addresses in scripts into the site, so that a missing file is a 404 and not a request."""
+    for script in [*site.rglob("*.js"), *site.rglob("*.mjs")]:
+        code = script.read_bytes()
+        if ELSEWHERE in code:
+            script.write_bytes(code.replace(ELSEWHERE, b"./no-other-host/"))
 
 
 def settings() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Build the book with Jupyter Book 1, its browser edition with JupyterLite, and serve the built pages on this machine."""
+"""Build the book with Jupyter Book 1 and its browser edition, and serve the built pages on this machine."""
 
 from __future__ import annotations
 

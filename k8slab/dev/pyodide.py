@@ -28,7 +28,7 @@ from k8slab.dev.environment import SetUpError
 
 __all__ = ["PACKAGES_LOADED_FIRST", "folder"]
 
-CORE = ("pyodide.mjs", "pyodide.js", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
+CORE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 # ipywidgets asks for these two; they are the widgets of other front ends
 NOT_NEEDED = ("jupyterlab-widgets", "widgetsnbextension")
 # No pure wheel is published; the Python half of what is installed here does the same, slower.
