@@ -8,11 +8,13 @@ click is printed (`-s` shows it); nothing here fails for being slow.
 from __future__ import annotations
 
 import json
+import re
 import socketserver
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
@@ -39,8 +41,13 @@ OUTCOME = """() => {
 }"""
 
 
+# Sign-in, forms, updates, the clock: Chromium asks its maker on an empty page too. That the book names no such host
+# is asserted in tests/notebooks/test_browser_edition.py.
+CHROMIUM_ITSELF = re.compile(r"\.(?:google|googleapis|gvt1)\.com$")
+
+
 class Witness(socketserver.ThreadingTCPServer):
-    """A proxy that writes down the first line of each request and hangs up."""
+    """A proxy that writes down the hosts it is asked for and hangs up."""
 
     daemon_threads = True
 
@@ -52,7 +59,10 @@ class Witness(socketserver.ThreadingTCPServer):
 class Refusal(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         assert isinstance(self.server, Witness)
-        self.server.asked.append(self.rfile.readline(2_000).decode("latin-1").strip())
+        method, address, _ = self.rfile.readline(5_000).decode("latin-1").split()
+        host = urlsplit(f"//{address}" if method == "CONNECT" else address).hostname or address
+        if not CHROMIUM_ITSELF.search(host):
+            self.server.asked.append(f"{method} {host}")
 
 
 @pytest.fixture(scope="module")
@@ -178,10 +188,7 @@ def test_the_witness_notices_who_asks_for_another_host(browser: Browser, book_ad
         worker,
     )
     context.close()
-    assert sorted({line.split("/ ")[0] for line in witness.asked}) == [
-        "CONNECT kubernetes.io:443 HTTP/1.1",
-        "GET http://kubernetes.io",
-    ]
+    assert {"CONNECT kubernetes.io", "GET kubernetes.io"} == set(witness.asked)
 
 
 @pytest.mark.parametrize(

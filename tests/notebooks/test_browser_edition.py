@@ -18,8 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = listed(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")))
 LINK = re.compile(r'<p class="k8slab-launch"><a href="([^"]*)">Open in the browser</a>')
 # Hosts that serve code, fonts and packages to pages. Documentation and licences may be named in comments.
+# The last two also keep tests/browser/test_lite.py honest: it leaves out what Chromium itself asks those hosts.
 SERVES_CODE = re.compile(
-    r"jsdelivr|unpkg\.|cdnjs|googleapis\.com|gstatic\.|esm\.sh|skypack|jspm\.|pypi\.org|pythonhosted|(?<!docs\.)npmjs\.(?:com|org)|bootcdn"
+    r"jsdelivr|unpkg\.|cdnjs|gstatic\.|esm\.sh|skypack|jspm\.|bootcdn|pypi\.org|pythonhosted|(?<!docs\.)npmjs\.(?:com|org)"
+    r"|//[\w.-]+\.google(?:apis)?\.com|gvt1\.com"
 )
 
 
