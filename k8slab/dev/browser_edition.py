@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from k8slab.dev import pyodide, system
-from k8slab.dev.environment import SetUpError
+from k8slab.dev.environment import SetUpError, say
 
 __all__ = ["build", "copy_into", "for_browser", "listed"]
 
@@ -53,6 +53,7 @@ def build(root: Path) -> Path | None:
             return site
         if not system.find("npm") and not list((work / "downloads").glob("pyodide-*.tgz")):
             return None
+        say("building the browser edition in _build/lite")
         (site / STAMP).unlink(missing_ok=True)
         make(root, work)
         (site / STAMP).write_text(wanted, encoding="utf-8")
