@@ -55,7 +55,7 @@ def folder(root: Path, downloads: Path, kernel_wheels: Path, target: Path) -> No
     for wheel in wheels:
         copy_wheel(wheel, target / wheel.name)
     for name in REPACKED:
-        repack(name, pins[name], target)
+        repack(name, target)
     build_own(root, target)
     write_table(target, info)
 
@@ -134,11 +134,10 @@ def copy_wheel(wheel: Path, target: Path) -> None:
                 add(copy, name, content)
 
 
-def repack(name: str, version: str, target: Path) -> None:
-    """A pure wheel from the Python files of an installed package. SetUpError when another version is installed."""
+def repack(name: str, target: Path) -> None:
+    """A pure wheel from the Python files of an installed package (book.txt and browser.txt lock the same version)."""
     installed = importlib.metadata.distribution(name)
-    if installed.version != version:
-        raise SetUpError(f"{name} {installed.version} is installed, requirements/browser.txt has {version}")
+    version = installed.version
     about = f"{name}-{version}.dist-info"
     files = {str(path): Path(str(path.locate())) for path in installed.files or []}
     names = []
