@@ -29,7 +29,7 @@ NO_SCRIPT = (
 MARK = "k8slab-shared:"
 LAUNCH = (
     '<p class="k8slab-launch"><a href="{address}">Open in the browser</a> '
-    "<span>Run and change the cells: nothing to install, about ten seconds to start.</span></p>"
+    "<span>Run and change the cells: nothing to install, ten to fifteen seconds to start.</span></p>"
 )
 SHORTEST = 200  # shorter strings are not worth a reference
 
