@@ -68,7 +68,9 @@ class Table:
         try:
             import pandas
         except ImportError:
-            raise ImportError("Table.to_pandas needs pandas: pip install pandas") from None
+            raise ImportError(
+                "Table.to_pandas needs pandas (pip install pandas; the browser edition has none)"
+            ) from None
         return pandas.DataFrame(list(self.rows), columns=list(self.columns))
 
 

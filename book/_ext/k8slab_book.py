@@ -1,16 +1,22 @@
-"""Sphinx extension of the book: text that several widgets of a page share is stored once in it.
+"""Sphinx extension of the book: text that several widgets of a page share is stored once in it, and a page made from
+a notebook leads to that notebook in the browser edition.
 
 Every widget model carries its own copy of its JavaScript and styles; a page with five steppers would hold five
 times 30 KB. Equal strings move to the key `shared` of the page's widget state, and the models refer to them by
 `k8slab-shared:NUMBER`; book/_static/k8slab-static.js puts them back. Without JavaScript a sentence stands there.
+
+The link to the browser edition is relative, so that the site works under any folder; it is left out when the build
+made no such edition (K8SLAB_BROWSER_EDITION, set by k8slab/dev/pages.py).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from typing import Any
+from urllib.parse import quote
 
 from sphinx.application import Sphinx
 
@@ -21,6 +27,10 @@ NO_SCRIPT = (
     "the text and the printed results around it do not.</p></noscript>"
 )
 MARK = "k8slab-shared:"
+LAUNCH = (
+    '<p class="k8slab-launch"><a href="{address}">Open in the browser</a> '
+    "<span>Run and change the cells: nothing to install, ten to fifteen seconds to start.</span></p>"
+)
 SHORTEST = 200  # shorter strings are not worth a reference
 
 
@@ -46,10 +56,19 @@ def say_where(html: str) -> str:
     return VIEW.sub(rf"\1{NO_SCRIPT}", html)
 
 
+def with_launch_link(html: str, address: str) -> str:
+    """A page's HTML with the way to the browser edition under its title."""
+    title, end, rest = html.partition("</h1>")
+    return title + end + LAUNCH.format(address=address) + rest if end else html
+
+
 def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Rewrite the widget state that myst-nb adds to a page's scripts; say where a figure is that needs them."""
     if "body" in context:
         context["body"] = say_where(context["body"])
+        if app.config.k8slab_browser_edition and context.get("page_source_suffix") == ".ipynb":
+            notebook = context["pathto"]("lite/notebooks/index.html", 1) + f"?path={quote(pagename)}.ipynb"
+            context["body"] = with_launch_link(context["body"], notebook)
     for script in context.get("script_files", []):
         attributes = getattr(script, "attributes", {})
         if attributes.get("type") == STATE and "body" in attributes:
@@ -58,5 +77,7 @@ def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, An
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
+    # "html": when it changes, all pages are written again
+    app.add_config_value("k8slab_browser_edition", os.environ.get("K8SLAB_BROWSER_EDITION") == "1", "html")
     app.connect("html-page-context", on_page, priority=900)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

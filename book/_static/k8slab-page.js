@@ -4,3 +4,8 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
 document.addEventListener("DOMContentLoaded", () => {
   for (const summary of document.querySelectorAll("details.hide > summary[aria-label]")) summary.removeAttribute("aria-label");
 });
+// The browser edition is made of files that a page may only fetch from a server.
+document.addEventListener("DOMContentLoaded", () => {
+  const launch = document.querySelector(".k8slab-launch");
+  if (launch && location.protocol === "file:") launch.textContent = "Its cells run in the browser too, when the book is served (make book) and not read from the disk.";
+});

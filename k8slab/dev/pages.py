@@ -1,4 +1,4 @@
-"""Build the book with Jupyter Book 1, and serve the built pages on this machine."""
+"""Build the book with Jupyter Book 1 and its browser edition, and serve the built pages on this machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from k8slab.dev import browser_edition
 from k8slab.dev.environment import SetUpError
 
 __all__ = ["build", "serve", "write_starters"]
@@ -22,17 +23,22 @@ PORTS_TRIED = 100
 def build(root: Path, output: Path | None = None) -> Path:
     """Build the pages strictly (every warning fails, every reference is checked) and return their folder.
 
-    `output`: where `_build` goes, the top folder if not given. SetUpError when the build fails.
+    `output`: where `_build` goes, the top folder if not given. SetUpError when the build fails. The browser edition
+    is built first, so that the pages know whether to lead to it.
     """
     write_starters(root)
+    edition = browser_edition.build(root)
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", str(root), "--toc", "book/_toc.yml"]
     command += ["-W", "-n", "--keep-going"]
     if output is not None:
         command += ["--path-output", str(output)]
-    done = subprocess.run(command, cwd=root, stdin=subprocess.DEVNULL, check=False)
+    variables = {**os.environ, "K8SLAB_BROWSER_EDITION": "1" if edition else "0"}
+    done = subprocess.run(command, cwd=root, env=variables, stdin=subprocess.DEVNULL, check=False)
     if done.returncode != 0:
         raise SetUpError(f"the book does not build (exit code {done.returncode}); the warnings are above")
-    return (output or root) / "_build" / "html"
+    html = (output or root) / "_build" / "html"
+    browser_edition.copy_into(html, edition)
+    return html
 
 
 def write_starters(root: Path) -> None:

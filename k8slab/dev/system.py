@@ -1,4 +1,4 @@
-"""Programs that come from the system, not from Python's registry: a browser and Graphviz's dot.
+"""Programs that come from the system, not from Python's registry: a browser, npm and Graphviz's dot.
 
 Installed with apt-get when we are root on Debian or Ubuntu; elsewhere named, with what is skipped without them.
 Standard library only.
@@ -37,6 +37,12 @@ PROGRAMS: dict[str, Program] = {
         package="chromium",
         elsewhere="brew install --cask chromium",
         without="the browser tests are skipped",
+    ),
+    "npm": Program(
+        names=("npm",),
+        package="npm",
+        elsewhere="brew install node",
+        without="the book is built without its browser edition",
     ),
     "dot": Program(
         names=("dot",),

@@ -122,10 +122,10 @@ def lock(root: Path, arguments: list[str]) -> int:
 
 
 VERBS: dict[str, Verb] = {
-    "book": Verb("build the book and serve it on 127.0.0.1 (SERVE=0: build only)", "book", book),
+    "book": Verb("build the book and serve it on 127.0.0.1 (SERVE=0: build only)", "book", book, system=("npm",)),
     "check": Verb("lint, types, unit tests, changed notebooks (under 3 minutes)", "dev", check),
-    "test": Verb("every check there is (arguments go to pytest)", "dev", test, system=("chromium", "dot")),
-    "soak": Verb("the same tests with the large counts", "dev", soak, system=("chromium", "dot")),
+    "test": Verb("every check there is (arguments go to pytest)", "dev", test, system=("chromium", "dot", "npm")),
+    "soak": Verb("the same tests with the large counts", "dev", soak, system=("chromium", "dot", "npm")),
     "jupyter": Verb("JupyterLab on this folder", "book", jupyter, system=("dot",)),
     "notebook": Verb("execute notebooks, store byte-stable outputs [--check] [FILE ...]", "dev", notebook),
     "api": Verb("write the reference pages' list of packages anew [--check]", "book", api),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -59,7 +60,25 @@ def test_smaller_files_hold_the_versions_of_the_full_one(use: str) -> None:
     } == {}
 
 
-@pytest.mark.parametrize("use", ["base", "book", "dev"])
+def test_the_browser_edition_holds_what_it_asks_for_in_the_versions_of_the_desktop() -> None:
+    pins, full = locked("browser"), locked("dev")
+    asked_for = [Requirement(text) for text in PROJECT["optional-dependencies"]["browser"]]
+    assert {canonicalize_name(wanted.name) for wanted in asked_for} | {"pyyaml"} <= set(pins)
+    assert "orjson" not in pins
+    for wanted in asked_for:
+        (pin,) = pins[canonicalize_name(wanted.name)]
+        assert wanted.specifier.contains(next(iter(pin.specifier)).version)
+    for name, (pin,) in pins.items():
+        assert name not in full or pin.specifier in [other.specifier for other in full[name]], name
+
+
+def test_pyodide_is_locked_by_its_checksum() -> None:
+    wanted = json.loads((ROOT / "requirements" / "pyodide.json").read_text(encoding="utf-8"))
+    assert wanted["name"] == "pyodide" and re.fullmatch(r"\d+\.\d+\.\d+", wanted["version"])
+    assert re.fullmatch(r"sha512-[\w+/]{86}==", wanted["integrity"])
+
+
+@pytest.mark.parametrize("use", ["base", "book", "browser", "dev"])
 def test_a_lock_file_names_no_address(use: str) -> None:
     text = (ROOT / "requirements" / f"{use}.txt").read_text(encoding="utf-8")
     assert re.findall(r"\S*://\S*|--(?:extra-)?index\S*|--find-links\S*|\S+ @ \S+", text) == []
