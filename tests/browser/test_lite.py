@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,12 +23,14 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from k8slab.dev import pages, system
 from k8slab.dev.browser_edition import listed
+from k8slab.lab import Lab, find_lab, labs
+from k8slab.lab.source import source
 from tests.browser.conftest import QUIET, ROOT, run_all
 from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations
 from tests.counts import SOAK
 
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
-NOTEBOOKS = [page for page in listed(TOC) if (ROOT / f"{page}.ipynb").exists()]
+NOTEBOOKS = [p for p in listed(TOC) if (ROOT / f"{p}.ipynb").exists() and not p.startswith("book/labs/")]
 RUN_ALWAYS = ["book/intro", "book/start/one-deployment", "book/start/objects-and-apis"]
 SLOWEST_MS = 180_000  # for machines with much else to do
 IMPORT = "session => session.kernel.requestExecute({code: 'import k8slab', store_history: false}).done"
@@ -169,6 +172,42 @@ def test_a_notebook_runs_from_its_page_without_a_network(notebook: str, book_add
     ran(page, notebook)
     step_and_answer(page)
     assert axe_violations(page, ".jp-OutputArea-output") == []
+
+
+EXECUTE = """async ([code, shown]) => {
+  const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const request = {code, store_history: true, user_expressions: {shown}};
+  return (await kernel.requestExecute(request).done).content;
+}"""
+HEARD = """
+import contextlib, io
+heard = io.StringIO()
+with contextlib.redirect_stdout(heard):
+    check("{name}", stepper=False)
+"""
+
+
+@pytest.mark.parametrize("lab", labs() if SOAK else [find_lab("09")], ids=lambda lab: lab.name)
+def test_a_lab_is_worked_in_the_browser(lab: Lab, book_address: str, page: Page) -> None:
+    """The starter's check fails with its report; with the solution it holds, and says that there are no limits."""
+    launch(page, f"{book_address}/book/labs/{lab.name}.html")
+    name = lab.spec.checks[0].name
+    begin = next(source(c) for c in lab.starter["cells"] if c["cell_type"] == "code")
+
+    def execute(code: str, shown: str = "''") -> dict[str, Any]:
+        content: dict[str, Any] = page.evaluate(EXECUTE, [code, shown])
+        return content
+
+    assert execute(begin)["status"] == "ok"
+    assert execute(lab.starter_code)["status"] == "ok"
+    failed = execute(HEARD.format(name=name))
+    assert failed["status"] == "error" and "CheckFailed" in failed["ename"]
+    assert "is not written yet" in failed["evalue"]
+    assert execute(lab.solution)["status"] == "ok"
+    passed = execute(HEARD.format(name=name), "heard.getvalue()")
+    assert passed["status"] == "ok", passed
+    said = passed["user_expressions"]["shown"]["data"]["text/plain"]
+    assert name in said and "there are no limits here" in said
 
 
 def test_it_works_in_a_folder_of_a_site_too(elsewhere: str, page: Page) -> None:
