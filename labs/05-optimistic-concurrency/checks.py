@@ -39,6 +39,7 @@ class Run:
     read: tuple[str, ...] = ()  # the words of the newest read
     is_stale: bool = False  # its last write met a conflict, and it has not read since
     computed: str = ""  # what change gave last
+    computed_from: str = "nothing"  # and what it was given for that
     tries: int = 0
     conflicts: int = 0
     writes: int = 0
@@ -104,7 +105,7 @@ def _take_in(world: World, run: Run, event: Event) -> None:
     if event.kind == "get" and len(words) > 2:
         run.read, run.is_stale = words[1:], False
     elif event.kind == "change":
-        run.computed = words[3]
+        run.computed_from, run.computed = words[1], words[3]
     elif event.kind in ("put", "update", "try"):
         run.tries += 1
         run.conflicts += words[-1] == "conflict"
@@ -176,10 +177,9 @@ def nothing_is_overwritten(steps: Sequence[Step]) -> Broken | None:
     for event, world, run in told(steps):
         name, added = run.client, run.op[3]
         if event.kind == "put" and event.words[-1] == "ok" and int(event.words[1]) != world.value + int(added):
-            read = run.read[0] if run.read else "nothing"
-            why = f"{name} adds {added} to {world.value}, and wrote {event.words[1]}: it computed from {read}"
+            why = f"{name} wrote {event.words[1]}, made of {run.computed_from}, over {world.value}"
             if run.conflicts:
-                why += ", which somebody had changed; their change is gone"
+                why += ": what others wrote in between is gone"
             return Broken(event.step, why, "overwritten" if run.conflicts else "other")
         if event.kind == "returned" and run.writes == 0:
             why = f"{name} returned {event.words[1]} as if all were well, and its {added} was never written"

@@ -150,6 +150,12 @@ def test_a_mutant_is_recognised_in_its_own_words(mutant: object) -> None:
     assert recognised(LAB, report.results[0])
 
 
+def test_an_overwritten_change_is_told_with_its_numbers() -> None:
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "overwrites-on-conflict")
+    told = "client-1 wrote 6, made of 5, over 15: what others wrote in between is gone"
+    assert why(mutant.code, "nothing-is-overwritten") == told
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_in_process_judges_the_same() -> None:
     """One of them ignores its own end when a script leaves it half-way; Python says so, pytest listens."""
