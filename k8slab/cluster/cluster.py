@@ -482,15 +482,16 @@ class Cluster:
         if self._not_recorded:
             raise ValueError(f"{self._not_recorded[0]}: a run with objects of your own cannot be recorded")
         r = self._recording
-        return Recording(r.config, r.seed, tuple(self._inputs), r.order, r.choices, r.holds)
+        here = self.loop.actions, self.now_ms
+        return Recording(r.config, r.seed, tuple(self._inputs), r.order, r.choices, r.holds, here)
 
     def share(self) -> str:
-        """This run so far as one line of text, for `Cluster.replay`."""
+        """This run so far as one line of text, with which `Cluster.replay` comes to the same place elsewhere."""
         return self.recording().share()
 
     @classmethod
     def replay(cls, recording: Recording | str, *, to_action: int | None = None) -> Cluster:
-        """Run a recording again, up to `to_action` (default: its last input). What comes after is yours."""
+        """Run a recording again, up to `to_action` (default: where it stood). What comes after is yours."""
         if isinstance(recording, str):
             recording = Recording.load(recording)
         if not isinstance(recording, Recording):
@@ -504,6 +505,8 @@ class Cluster:
                 cluster._repeat(given)
         if to_action is not None:
             cluster._run_to(to_action, None)
+        elif recording.at is not None:
+            cluster._run_to(*recording.at)
         return cluster
 
     def fork(self, action: int) -> Cluster:

@@ -11,7 +11,7 @@ import json
 import random
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from k8slab.sim.order import Choices, Fifo, Hold, Holds, Order, Priority, Shuffle
@@ -35,7 +35,8 @@ class Recording:
     """All that is needed to run the same thing again.
 
     `config`: the arguments the simulation was built with. `order`: "fifo", "shuffle" or "priority" (both drawn
-    from the seed), or "choices" / "holds" with the fields of that name.
+    from the seed), or "choices" / "holds" with the fields of that name. `at`: where it stood, as (actions, now_ms);
+    None: just after its last input. `seen`: the number of the event that was looked at.
     """
 
     config: Mapping[str, Any]
@@ -44,17 +45,13 @@ class Recording:
     order: str = "fifo"
     choices: Mapping[int, int] = field(default_factory=dict)
     holds: tuple[Hold, ...] = ()
+    at: tuple[int, int] | None = None
+    seen: int | None = None
 
-    def until(self, action: int) -> Recording:
+    def until(self, action: int, seen: int | None = None) -> Recording:
         """The same run up to `action`: what a fork starts from."""
-        return Recording(
-            self.config,
-            self.seed,
-            tuple(i for i in self.inputs if i.action <= action),
-            self.order,
-            self.choices,
-            self.holds,
-        )
+        inputs = tuple(i for i in self.inputs if i.action <= action)
+        return replace(self, inputs=inputs, at=(action, 0), seen=seen)
 
     def share(self) -> str:
         """The recording as one line of text that `load` opens elsewhere."""
@@ -65,6 +62,8 @@ class Recording:
             "order": self.order,
             "choices": {str(k): v for k, v in self.choices.items()},
             "holds": [list(h) for h in self.holds],
+            "at": self.at,
+            "seen": self.seen,
         }
         raw = json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
         return _PREFIX + base64.urlsafe_b64encode(zlib.compress(raw, 9)).decode().rstrip("=")
@@ -89,9 +88,18 @@ class Recording:
                 data["order"],
                 {int(k): v for k, v in data["choices"].items()},
                 tuple(Hold(*h) for h in data["holds"]),
+                _place(data.get("at")),
+                None if data.get("seen") is None else int(data["seen"]),
             )
         except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
             raise ValueError(f"recording {text[:20]!r}…: damaged or cut off ({error})") from None
+
+
+def _place(at: Any) -> tuple[int, int] | None:
+    if at is None:
+        return None
+    action, now_ms = at
+    return int(action), int(now_ms)
 
 
 def order_of(recording: Recording) -> Order:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from k8slab.sim import TraceEvent, is_main
+from k8slab.sim import Recording, TraceEvent, is_main
 from k8slab.widgets.assets import stepper_esm
 from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Moment, Recorder, Steppable, choose, encode
 from k8slab.widgets.matrix import steps_of
@@ -166,6 +166,32 @@ class Stepper:
         from k8slab.cluster import Why
 
         return Why(tuple(reversed(self.thing.trace.causes(self.here.seq))))
+
+    # -- taking it elsewhere -----------------------------------------------------------------------
+
+    def share(self) -> str:
+        """A line of text with which `Stepper.load` opens the same run at the step shown now. ValueError: what is
+        shown cannot be recorded."""
+        recording = getattr(self.thing, "recording", None)
+        if recording is None:
+            raise ValueError(f"{type(self.thing).__name__}: only a run of a Cluster can be shared")
+        event = self.here
+        return str(recording().until(event.action, event.seq).share())
+
+    @classmethod
+    def load(cls, text: str, **options: Any) -> Stepper:
+        """A live Stepper on what `share` of a Stepper or a Cluster wrote, at the step it was shared from.
+
+        `options` as for a Stepper. ValueError: no such text.
+        """
+        from k8slab.cluster import Cluster
+
+        seen = Recording.load(text).seen
+        cluster = Cluster.replay(text)
+        stepper = cls(cluster, since=cluster.started_seq, live=True, **options)
+        numbers = [step["seq"] for step in stepper.frames["steps"]]
+        stepper.index = numbers.index(seen) if seen in numbers else len(numbers) - 1
+        return stepper
 
     # -- showing -----------------------------------------------------------------------------------
 

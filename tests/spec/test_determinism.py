@@ -140,9 +140,10 @@ recorded = pytest.mark.parametrize("make", RECORDED.values(), ids=RECORDED)
 def test_a_recording_replays_to_the_same_bytes(make: Callable[[], Cluster]) -> None:
     cluster = make()
     commands(cluster)
-    again = Cluster.replay(cluster.recording(), to_action=cluster.loop.actions)
+    again = Cluster.replay(cluster.recording())
     assert again.trace.to_jsonl() == cluster.trace.to_jsonl()
     assert again.recording() == cluster.recording()
+    assert (again.now_ms, again.loop.actions) == (cluster.now_ms, cluster.loop.actions)
 
 
 @recorded
@@ -156,11 +157,12 @@ def test_a_shared_recording_replays_to_the_same_bytes(make: Callable[[], Cluster
     assert again.trace.to_jsonl() == cluster.trace.to_jsonl()
 
 
-def test_a_recording_goes_back_to_its_last_input_and_on_from_there() -> None:
+def test_a_recording_goes_back_to_where_it_stood_and_on_from_there() -> None:
     cluster = Cluster(seed=3)
     cluster.apply(deployment(3))
     cluster.run(for_ms=2_000)
     cluster.scale("deploy/web", 5)
+    cluster.run(for_ms=37)
     before = cluster.trace.to_jsonl()
     again = Cluster.replay(cluster.recording())
     assert again.trace.to_jsonl() == before

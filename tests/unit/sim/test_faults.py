@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import random
+import zlib
 from collections.abc import Sequence
 
 import pytest
@@ -143,6 +146,12 @@ def test_a_shared_recording_comes_back_equal() -> None:
 def test_text_that_is_no_recording_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="recording"):
         Recording.load(text)
+
+
+def test_a_text_from_before_places_were_shared_still_opens() -> None:
+    data = {"config": {"nodes": 3}, "seed": 7, "inputs": [], "order": "fifo", "choices": {}, "holds": []}
+    old = base64.urlsafe_b64encode(zlib.compress(json.dumps(data).encode())).decode().rstrip("=")
+    assert Recording.load(f"k8slab1.{old}") == Recording({"nodes": 3}, 7)
 
 
 def test_a_truncated_recording_is_refused() -> None:

@@ -128,3 +128,25 @@ def test_the_reader_can_choose_who_acts() -> None:
         assert len(choices) > 5
         with closing(Cluster.replay(cluster.share(), to_action=cluster.loop.actions)) as again:
             assert again.trace.to_jsonl() == cluster.trace.to_jsonl()
+
+
+def test_a_step_is_shared_and_opened_elsewhere() -> None:
+    with applied() as cluster:
+        stepper = Stepper(cluster, until=lambda: cluster.ready("deploy/web"), for_ms=60_000)
+        for index in (0, 17, len(stepper.frames["steps"]) - 1):
+            stepper.index = index
+            there = Stepper.load(stepper.share())
+            assert there.here == stepper.here
+            assert there.thing.trace.to_jsonl() == "".join(
+                line for line in cluster.trace.to_jsonl().splitlines(keepends=True)
+                if json.loads(line)["action"] <= stepper.here.action
+            )  # fmt: skip
+            assert there.step() == "" and there.here.seq > stepper.here.seq, "it goes on from there"
+            there.thing.close()  # type: ignore[attr-defined]
+
+
+def test_what_is_no_run_of_a_cluster_cannot_be_shared() -> None:
+    from tests.toy_cluster import ToyCluster
+
+    with pytest.raises(ValueError, match="only a run of a Cluster can be shared"):
+        Stepper(ToyCluster()).share()
