@@ -30,8 +30,11 @@ class CheckFailed(AssertionError):
 
 
 def begin(name: str, **options: Any) -> Checker:
-    """The checks of a lab, for the notebook that calls this. LabError for an unknown name."""
-    return Checker(find_lab(name), **options)
+    """The checks of a lab, for the notebook that calls this. LabError for an unknown name, or outside a notebook."""
+    lab = find_lab(name)
+    if "cells" not in options:
+        executed_cells()
+    return Checker(lab, **options)
 
 
 class Checker:
@@ -126,7 +129,7 @@ def _show(result: Result) -> None:
 
 
 def executed_cells() -> list[str]:
-    """The cells of this kernel, oldest first. LabError outside a notebook."""
+    """The cells of this kernel from the first call on, and those of its history before. LabError outside a notebook."""
     try:
         from IPython import get_ipython
     except ImportError:
@@ -135,7 +138,11 @@ def executed_cells() -> list[str]:
         shell = get_ipython()
     if shell is None:
         raise LabError("check: expected to run in a notebook; in a shell use: k8slab lab verify")
-    return [str(cell) for cell in shell.user_ns.get("In", [])]
+    cells: list[str] | None = shell.meta.get("k8slab_cells")
+    if cells is None:  # cells may be run without being kept in the history, so each is noted here
+        noted = cells = shell.meta["k8slab_cells"] = [str(cell) for cell in shell.user_ns.get("In", [])]
+        shell.events.register("pre_run_cell", lambda info: noted.append(info.raw_cell))
+    return cells
 
 
 def newest_source(cells: Iterable[str], names: Sequence[str]) -> str:
