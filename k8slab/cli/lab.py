@@ -76,11 +76,12 @@ def _checks(parser: Any) -> None:
 def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
     from k8slab.lab import LabError
+    from k8slab.lab.runner import RunnerError
 
     try:
         code: int = handler(args)
         return code
-    except LabError as error:
+    except (LabError, RunnerError) as error:
         print(f"k8slab: {error}", file=sys.stderr)
         return 1
     except KeyError as error:
@@ -127,10 +128,10 @@ def _verify(args: argparse.Namespace) -> int:
     from k8slab.lab.show import report_text
 
     lab = find_lab(args.lab)
-    if args.replay:
+    if args.replay is not None:
         return _replay(lab, args)
-    report, _ = _report(lab, args)
-    print(report_text(lab, report))
+    report, path = _report(lab, args)
+    print(report_text(lab, report, path=str(path)))
     if not args.check:
         _remember(lab, report)
     return 0 if report.passed else 1
@@ -155,6 +156,10 @@ def _replay(lab: Lab, args: argparse.Namespace) -> int:
         raise LabError("--replay: expected --check with the name of one check")
     try:
         script = parse_script(args.replay)
+        verbs = dict.fromkeys(op[0] for case in lab.spec.check(args.check[0]).cases("0") for op in case.script)
+        unknown = [op[0] for op in script if op[0] not in verbs]
+        if unknown:
+            raise ValueError(f"--replay: {unknown[0]!r}: expected one of {', '.join(verbs)}")
         code = code_of(find_work(lab, args.path or _default(lab)))
         outcome = replay(lab, code, lab.spec.check(args.check[0]), script)
     except (ValueError, Problem) as error:
@@ -165,16 +170,24 @@ def _replay(lab: Lab, args: argparse.Namespace) -> int:
 
 
 def _watch(args: argparse.Namespace) -> int:
-    from k8slab.lab import find_lab
+    from k8slab.lab import LabError, find_lab
     from k8slab.lab.show import report_text
+    from k8slab.lab.work import find_work
 
     lab = find_lab(args.lab)
+    path = find_work(lab, args.path or _default(lab))
     while True:
-        report, path = _report(lab, args)
         seen = path.stat().st_mtime_ns
-        print(f"\n{time.strftime('%H:%M:%S')}  {path}\n{report_text(lab, report)}", flush=True)
-        if report.passed:
-            return 0
+        print(f"\n{time.strftime('%H:%M:%S')}  {path}")
+        try:
+            report, _ = _report(lab, args)
+        except LabError as error:  # half saved, perhaps
+            print(error, flush=True)
+        else:
+            print(report_text(lab, report, path=str(path)), flush=True)
+            if report.passed:
+                _remember(lab, report)
+                return 0
         while not path.exists() or path.stat().st_mtime_ns == seen:
             time.sleep(0.3)
 
@@ -185,16 +198,17 @@ def _hint(args: argparse.Namespace) -> int:
     from k8slab.lab.work import hints_shown
 
     lab = find_lab(args.lab)
-    if args.check:
+    if args.check is not None:
         lab.spec.check(args.check)
     report, path = _report(lab, argparse.Namespace(**{**vars(args), "check": []}))
     failing = [one for one in report.results if not one.passed and args.check in (None, one.check.name)]
     if not failing:
         print("every check passes" if not args.check else f"{args.check} passes")
         return 0
-    name, cause = failing[0].check.name, (failing[0].causes or ("",))[0]
+    name, shown = failing[0].check.name, failing[0].failure
+    cause = shown.broken.cause if shown is not None and shown.broken is not None else (failing[0].causes or ("",))[0]
     print(f"{name}: {failing[0].check.title}")
-    print(hint_for(lab, report, name, hints_shown(path.parent, name, cause)))
+    print(hint_for(lab, report, name, hints_shown(path.parent, lab.name, name, cause)))
     return 0
 
 

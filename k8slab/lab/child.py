@@ -12,8 +12,11 @@ Simplified: limits that the system does not know (memory on macOS) are left out 
 
 from __future__ import annotations
 
+import faulthandler
+import importlib
 import json
 import os
+import signal
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -24,13 +27,27 @@ MOST_TEXT, MOST_ITEMS, DEEPEST = 10_000, 10_000, 20
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill", "pty.",
-    "ctypes.", "socket.", "_thread.start_new_thread", "signal.", "syslog.", "os.putenv", "os.setxattr",
+    "ctypes.", "socket.", "_thread.start", "signal.", "syslog.", "os.putenv", "os.setxattr", "resource.", "sqlite3.",
+    "cpython.PyInterpreterState_New",
 )  # fmt: skip
 _CHANGES = (
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.link", "os.symlink",
     "os.utime", "shutil.",
 )  # fmt: skip
 
+_NO_MODULES = (
+    "_cffi_backend", "_ctypes", "_interpreters", "_posixshmem", "_sqlite3", "_xxsubinterpreters", "cffi", "ctypes",
+    "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
+)  # fmt: skip
+_NO_FUNCTIONS = {
+    "_posixsubprocess": ("fork_exec",),
+    "_thread": ("start_new_thread", "start_new", "start_joinable_thread"),
+    "os": ("mkfifo", "mknod", "pidfd_open", "setpriority"),
+    "posix": ("mkfifo", "mknod", "pidfd_open", "setpriority"),
+    "signal": ("pidfd_send_signal",),
+}
+"""What no audit hook is asked about, on some Python or on any."""
+_READABLE = ("/usr/share/zoneinfo",)
 Do = Callable[..., Any]
 
 
@@ -60,17 +77,18 @@ def plain(value: Any, depth: int = 0) -> Any:
 def answer(value: Any) -> dict[str, Any]:
     """What goes back for one result: `v`, or `odd` with the name of its type."""
     try:
-        return {"v": plain(value)}
+        found = plain(value)
     except TypeError as error:
         return {"odd": str(error)[:100]}
+    return {"odd": "tuple", "shown": repr(tuple(found))[:60]} if type(value) is tuple else {"v": found}
 
 
 def described(error: BaseException, code: str) -> dict[str, Any]:
-    """An exception as plain values, with the last line of the solution that it went through."""
-    line, at = 0, error.__traceback__
+    """An exception as plain values, with the last line of the solution that it went through, and what it is in."""
+    line, where, at = 0, "", error.__traceback__
     while at is not None:
         if at.tb_frame.f_code.co_filename == SOLUTION:
-            line = at.tb_lineno
+            line, where = at.tb_lineno, at.tb_frame.f_code.co_qualname
         at = at.tb_next
     if isinstance(error, SyntaxError) and error.filename == SOLUTION:
         line = error.lineno or 0
@@ -80,7 +98,7 @@ def described(error: BaseException, code: str) -> dict[str, Any]:
         text = str(error)[:300]
     except BaseException:  # its own __str__ may do anything
         text = ""
-    return {"type": type_name(error)[:100], "text": text, "line": line, "code": shown}
+    return {"type": type_name(error)[:100], "text": text, "line": line, "code": shown, "where": where[:100]}
 
 
 class Player:
@@ -128,8 +146,13 @@ class Player:
 def refusals(forbidden: Sequence[str], closed: Sequence[str], home: str) -> tuple[Callable[..., None], list[str]]:
     """An audit hook, and the list of what it refused so far."""
     tried: list[str] = []
-    inside = [os.path.realpath(path) + os.sep for path in closed]
-    own = os.path.realpath(home) + os.sep
+    realpath, starts = os.path.realpath, str.startswith
+    inside = [realpath(path) + os.sep for path in closed]
+    own = realpath(home) + os.sep
+    package = realpath(f"{__file__}/../..")
+    readable = [own, *(realpath(place) + os.sep for place in (sys.base_prefix, sys.prefix, package, *_READABLE))]
+    never, no_events, no_changes, writing = (*forbidden, *_NO_MODULES), _REFUSED, _CHANGES, _WRITING
+    labs = f"{os.sep}_labs{os.sep}"
 
     def refuse(what: str, error: type[Exception]) -> None:
         if len(tried) < 20:
@@ -139,20 +162,55 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], home: str) -> tupl
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "import":
             name = str(arguments[0])
-            if any(name == one or name.startswith(one + ".") for one in forbidden):
-                refuse(f"importing {name}: this lab asks you to write it", ImportError)
+            for one in never:
+                if name == one or starts(name, one + "."):
+                    why = "this lab asks you to write it" if one in forbidden else "not in a lab"
+                    refuse(f"importing {one}: {why}", ImportError)
         elif event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
-            path = os.path.realpath(os.fsdecode(arguments[0]))
-            if any((path + os.sep).startswith(folder) for folder in inside):
+            path = realpath(os.fsdecode(arguments[0]))
+            if labs in path or any(starts(path + os.sep, folder) for folder in inside):
                 refuse("opening a file of the lab or of its answer", PermissionError)
             mode, flags = arguments[1] or "", arguments[2] or 0
-            is_writing = any(letter in str(mode) for letter in "wax+") or (isinstance(flags, int) and flags & _WRITING)
-            if is_writing and not path.startswith(own) and path != os.devnull:
+            is_writing = any(letter in str(mode) for letter in "wax+") or (isinstance(flags, int) and flags & writing)
+            if is_writing and not starts(path, own) and path != os.devnull:
                 refuse("writing a file", PermissionError)
-        elif (event.startswith(_REFUSED) and event != "signal.pthread_kill") or event.startswith(_CHANGES):
+            if path != os.devnull and not any(starts(path + os.sep, place) for place in readable):
+                refuse("opening a file that is not its own", PermissionError)
+        elif (starts(event, no_events) and event != "signal.pthread_kill") or starts(event, no_changes):
             refuse(f"{event}: not in a lab", PermissionError)
 
     return hook, tried
+
+
+def take_away(tried: list[str]) -> None:
+    """Refuse what the audit hook is not asked about."""
+
+    def refused(what: str) -> Callable[..., None]:
+        def refuse(*_: Any, **__: Any) -> None:
+            if len(tried) < 20:
+                tried.append(what)
+            raise PermissionError(what)
+
+        return refuse
+
+    for module, names in _NO_FUNCTIONS.items():
+        try:
+            place = importlib.import_module(module)
+        except ImportError:
+            continue
+        for name in names:
+            if hasattr(place, name):
+                text = "starting a thread" if module == "_thread" else f"{module}.{name}"
+                setattr(place, name, refused(f"{text}: not in a lab"))
+    original = os.open
+
+    def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None:
+            refused("os.open with dir_fd: not in a lab")()
+        return original(path, flags, mode)
+
+    for module in ("os", "posix"):
+        setattr(sys.modules[module], "open", opened)  # noqa: B010
 
 
 def limit(megabytes: int, cpu_seconds: int) -> list[str]:
@@ -194,10 +252,14 @@ def main() -> None:
             data = data[os.write(out, data) :]
 
     setup = json.loads(requests.readline())
+    send({"hello": True})
     missing = limit(setup["megabytes"], setup["cpu_seconds"])
     hook, tried = refusals(setup["forbidden"], setup["closed"], os.path.realpath(os.curdir))
     sys.dont_write_bytecode = True
     sys.unraisablehook = lambda _: None  # else what Python ignores at a script's end (with addresses) counts as printed
+    take_away(tried)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, all_threads=False)  # the parent asks where it stands
     sys.addaudithook(hook)
     try:
         player = Player(setup["code"], setup["drive"], setup["names"])

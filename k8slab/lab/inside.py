@@ -53,6 +53,7 @@ class Checker:
         self.report: Report | None = None
         self._runner = runner
         self._cells = cells or executed_cells
+        self._hints: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return f"<checks of lab {self.lab.name}: {', '.join(check.name for check in self.lab.spec.checks)}>"
@@ -71,9 +72,11 @@ class Checker:
         text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
         raise CheckFailed(text)
 
-    def hint(self, name: str, rung: int = 1) -> str:
-        """The hint number `rung` for the cause by which `name` failed last; the last one when there are no more."""
-        return hint_for(self.lab, self.report, name, rung)
+    def hint(self, name: str, rung: int = 0) -> str:
+        """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there
+        are no more."""
+        self._hints[name] = rung or self._hints.get(name, 0) + 1
+        return hint_for(self.lab, self.report, name, self._hints[name])
 
 
 _PLAIN = {
@@ -87,6 +90,8 @@ _PLAIN = {
 def hint_for(lab: Lab, report: Report | None, name: str, rung: int) -> str:
     """One rung of the ladder that belongs to the cause of a check's failure."""
     check = lab.spec.check(name)
+    if report is not None and report.problem:
+        return f"The solution could not be loaded: {report.problem}"
     results = [] if report is None else [one for one in report.results if one.check.name == name]
     causes = results[0].causes if results else ()
     shown = results[0].failure if results else None
@@ -122,7 +127,9 @@ def _show(result: Result) -> None:
 
     assert result.failure is not None
     if result.failure.record.steps:
-        display(Stepper(Played(result.failure, result.check.title)))  # type: ignore[no-untyped-call]
+        stepper = Stepper(Played(result.failure, result.check.title))
+        stepper.index = len(stepper.frames["steps"]) - 1  # where it breaks
+        display(stepper)  # type: ignore[no-untyped-call]
 
 
 # -- what was executed -----------------------------------------------------------------------------

@@ -29,9 +29,17 @@ __all__ = [
     "Result",
     "Script",
     "Step",
+    "clean",
     "parse_script",
     "script_text",
 ]
+
+
+def clean(text: object, most: int = 300) -> str:
+    """A text that somebody else wrote, fit to be printed and stored: no half characters, no control codes."""
+    whole = str(text)[:most].encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in whole)
+
 
 Op: TypeAlias = tuple[str, ...]
 """One operation in words: `("get", "worker-1")`."""
@@ -54,22 +62,27 @@ def parse_script(text: str) -> Script:
 
 
 class Raised(NamedTuple):
-    """The learner's code raised. `line`: in the solution, 0 if it was not there; `code`: that line."""
+    """The learner's code raised. `line`: in the solution, 0 if it was not there; `code`: that line; `where`: the
+    function it is in, as `WorkQueue.add`."""
 
     type: str
     text: str
     line: int = 0
     code: str = ""
+    where: str = ""
 
     def __str__(self) -> str:
-        where = f" in line {self.line}: {self.code}" if self.line else ""
+        place = self.where if self.where not in ("", "<module>") else f"line {self.line}"
+        where = f" in {place}: {self.code}" if self.line else ""
         return f"{self.type}: {self.text}{where}" if self.text else f"{self.type}{where}"
 
 
 class Odd(NamedTuple):
-    """An answer that is no plain value. It is equal to nothing, whatever it says of itself."""
+    """An answer that is no plain value. It is equal to nothing, whatever it says of itself. `shown`: of a tuple, list
+    or dict, what is in it."""
 
     type: str
+    shown: str = ""
 
     def __eq__(self, other: object) -> bool:
         return False
@@ -81,7 +94,7 @@ class Odd(NamedTuple):
         return hash(self.type)
 
     def __str__(self) -> str:
-        return f"an object of type {self.type}"
+        return f"a {self.type}, {self.shown}" if self.shown else f"an object of type {self.type}"
 
 
 class Step(NamedTuple):
@@ -171,8 +184,7 @@ class Check:
 @dataclass(frozen=True)
 class LabSpec:
     """A lab, as its `checks.py` describes it. `names`: what the solution must define, by what it must be (`class`,
-    `function`). `forbidden`: modules of the package that hold the answer. `actors`: the first words of scripts' second
-    words, each with a label for pictures."""
+    `function`). `forbidden`: modules of the package that hold the answer."""
 
     title: str
     question: str

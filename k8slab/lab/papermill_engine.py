@@ -1,6 +1,6 @@
 """Papermill's part: a submission is carried out by an engine that plays the checks in place of a kernel.
 
-Papermill injects the parameters (student, seed), times the cells and writes the executed notebook. The engine runs no
+Papermill injects the parameter `student`, times the cells and writes the executed notebook. The engine runs no
 cell in this process: a graded cell's output is the result of its check, which a limited child process played.
 
 Upstream: papermill/engines.py (Engine, NotebookExecutionManager)
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +39,18 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
     report = verify(lab, solution_of(notebook, student), seed=seed)
     papermill_engines.register(ENGINE, _engine(lab, report))
     output.parent.mkdir(parents=True, exist_ok=True)
-    papermill.execute_notebook(
-        nbformat.from_dict(notebook),
-        str(output),
-        parameters={"student": student, "seed": seed},
-        engine_name=ENGINE,
-        kernel_name="python3",
-        progress_bar=False,
-        request_save_on_cell_execute=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # papermill would take braces in the path for parameters
+        done = Path(folder) / "feedback.ipynb"
+        papermill.execute_notebook(
+            nbformat.from_dict(notebook),
+            str(done),
+            parameters={"student": student},  # the seed is the teacher's: hidden cases are made from it
+            engine_name=ENGINE,
+            kernel_name="python3",
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+        )
+        shutil.move(done, output)
     return report
 
 

@@ -1,7 +1,7 @@
 """Where a learner's code runs: in a child process with limits, or (in a browser) in this one.
 
 `Runner.open(setup)` gives a `Session`, which plays scripts and gives back records. A teacher who wants a stronger wall
-names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", "-I", ...])`;
+names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", ...])`;
 whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`.
 
 Simplified: a process that leaves its process group survives the end of its session.
@@ -13,7 +13,9 @@ import contextlib
 import io
 import json
 import os
+import re
 import selectors
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,7 +27,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from k8slab.lab import child
-from k8slab.lab.model import Odd, Raised, Record, Script, Step
+from k8slab.lab.model import Odd, Raised, Record, Script, Step, clean
 
 __all__ = [
     "CHILD",
@@ -42,7 +44,7 @@ __all__ = [
 CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
 _MOST_PRINTED = 4_000
-_LOAD_SECONDS = 5.0
+_START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class Problem(Exception):
         self.raised = raised
 
 
+class RunnerError(RuntimeError):
+    """The command that should run solutions does not: nobody's fault but the set-up's."""
+
+
 class Session(Protocol):
     """A loaded solution. `notes`: what it tried and was refused."""
 
@@ -97,7 +103,7 @@ def default_runner() -> Runner:
     """A child process where there are any; `K8SLAB_RUNNER` may name another command for it."""
     if sys.platform == "emscripten":
         return InProcessRunner()
-    command = os.environ.get("K8SLAB_RUNNER", "").split()
+    command = shlex.split(os.environ.get("K8SLAB_RUNNER", ""))
     return ChildRunner(command or None)
 
 
@@ -110,7 +116,7 @@ class ChildRunner:
     says = ""
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
-        self.command = list(command) if command else [sys.executable, "-I", CHILD]
+        self.command = list(command) if command else [sys.executable, "-s", "-P", CHILD]
 
     def open(self, setup: Setup) -> Session:
         return _ChildSession(self.command, setup)
@@ -157,7 +163,7 @@ class _ChildSession:
         except _Ended as why:
             ended = str(why)
             self._kill()
-        printed = bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace")
+        printed = clean(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"), _MOST_PRINTED)
         return Record(script, tuple(steps), ended, printed)
 
     def _collect(self, script: Script, steps: list[Step]) -> None:
@@ -180,15 +186,15 @@ class _ChildSession:
     def _note(self, tried: Any) -> None:
         if isinstance(tried, list):
             for text in tried:
-                if isinstance(text, str) and text not in self.notes and len(self.notes) < 20:
-                    self.notes.append(text[:200])
+                if isinstance(text, str) and clean(text, 200) not in self.notes and len(self.notes) < 20:
+                    self.notes.append(clean(text, 200))
 
     # -- the process -----------------------------------------------------------------------------
 
     def _start(self) -> None:
         setup = self._setup
         self._buffer, self._received = b"", 0
-        self._process = subprocess.Popen(
+        self._process = _started(
             self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -200,7 +206,7 @@ class _ChildSession:
         for pipe in (self._process.stdout, self._process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
-        self._send(
+        self._tell(
             {
                 "code": setup.code,
                 "drive": setup.drive,
@@ -221,6 +227,18 @@ class _ChildSession:
             self._kill()
             raise Problem(_raised(frame["problem"]))
 
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
+        try:
+            self._send(message)
+            heard = self._frame(time.monotonic() + _START_SECONDS, _START_SECONDS)
+        except _Ended as why:
+            self._kill()
+            raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
+        if heard != {"hello": True}:
+            self._kill()
+            raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
+
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process is not None and self._process.stdin is not None
         try:
@@ -240,7 +258,7 @@ class _ChildSession:
                 left = deadline - time.monotonic()
                 found = ready.select(left) if left > 0 else []
                 if not found:
-                    raise _Ended(f"it did not end within {seconds:g} s")
+                    raise _Ended(f"it did not end within {seconds:g} s{self._where_it_stands()}")
                 for key, _ in found:
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
@@ -257,7 +275,7 @@ class _ChildSession:
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             frame = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             frame = None
         if not isinstance(frame, dict):
             raise _Ended("it wrote into the channel of the answers")
@@ -267,6 +285,25 @@ class _ChildSession:
         """The beginning of what it prints; the rest is read and dropped, so that printing never blocks."""
         room = _MOST_PRINTED - len(self._printed)
         self._printed += data[: max(0, room)]
+
+    def _where_it_stands(self) -> str:
+        """The line of the solution that runs now, by what the child's fault handler writes; "" if it does not."""
+        process = self._process
+        assert process is not None and process.stderr is not None
+        if not hasattr(signal, "SIGUSR1"):
+            return ""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            process.send_signal(signal.SIGUSR1)
+        said, until = b"", time.monotonic() + 0.2
+        while b"\n" not in said.partition(b"<solution>")[2] and time.monotonic() < until:
+            try:
+                said += os.read(process.stderr.fileno(), 65_536)
+            except BlockingIOError:
+                time.sleep(0.005)
+        found = re.search(rb'File "<solution>", line (\d+) in', said)
+        lines = self._setup.code.split("\n")
+        number = int(found[1]) if found else 0
+        return f" (it is at: {lines[number - 1].strip()[:80]})" if 0 < number <= len(lines) else ""
 
     def _how_it_ended(self) -> str:
         assert self._process is not None
@@ -298,16 +335,24 @@ class _ChildSession:
         self._home.cleanup()
 
 
+def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(command, **options)
+    except OSError as error:
+        raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
+
+
 def _raised(found: Any) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        str(found.get("type", "Exception"))[:100],
-        str(found.get("text", ""))[:300],
+        clean(found.get("type", "Exception"), 100),
+        clean(found.get("text", "")),
         line if isinstance(line, int) else 0,
-        str(found.get("code", ""))[:200],
+        clean(found.get("code", ""), 200),
+        clean(found.get("where", ""), 100),
     )
 
 
@@ -315,8 +360,17 @@ def _result(frame: Mapping[str, Any]) -> Any:
     if "raised" in frame:
         return _raised(frame["raised"])
     if "odd" in frame:
-        return Odd(str(frame["odd"])[:100])
-    return frame.get("v")
+        return Odd(clean(frame["odd"], 100), clean(frame.get("shown", ""), 60))
+    return _cleaned(frame.get("v"))
+
+
+def _cleaned(value: Any) -> Any:
+    """An answer whose texts can be shown."""
+    if isinstance(value, str):
+        return clean(value, child.MOST_TEXT)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return {clean(key): _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 # -- in this process -------------------------------------------------------------------------------

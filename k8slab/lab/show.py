@@ -7,10 +7,13 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import shorten
 from typing import Any
 
 from k8slab.lab.model import Odd, Outcome, Raised, Record, Report, Result, Step, script_text
-from k8slab.lab.source import Lab
+from k8slab.lab.runner import InProcessRunner
+from k8slab.lab.source import Lab, Mutant
+from k8slab.lab.verify import setup_of
 from k8slab.sim import Clock, Kind, Trace, add_kinds
 from k8slab.widgets.story import add_lane
 
@@ -56,23 +59,20 @@ def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:
     return "\n".join(lines)
 
 
-def failure_text(lab: str, result: Result) -> str:
-    """Why a check failed, with everything to look at it again."""
+def failure_text(lab: str, result: Result, path: str = "") -> str:
+    """Why a check failed, with everything to look at it again. `path`: the file that was checked."""
     failure = result.failure
     if failure is None or failure.broken is None:
         return f"Only hidden cases fail. {result.reason}"
     case, broken = failure.case, failure.broken
-    where = f"seed {case.seed}" if case.seed else f"example {case.name!r}"
-    lines = [
-        f"{broken.why}.",
-        f"{where}, step {broken.step} of {len(failure.record.script)}, the shortest schedule that shows it:",
-        picture(failure.record, broken.step),
-    ]
+    where = f"the schedule of seed {case.seed}" if case.seed else f"the example {case.name!r}"
+    steps = f"step {broken.step} of {len(failure.record.script)}"
+    made = f"{where}, {steps}:" if failure.record.ended else f"{where}, made as short as shows it, {steps}:"
+    lines = [f"{broken.why}.", made, picture(failure.record, broken.step)]
     if failure.record.printed.strip():
         lines.append(f"it printed: {failure.record.printed.strip().splitlines()[0][:100]}")
-    lines.append(
-        f'again: k8slab lab verify {lab} --check {result.check.name} --replay "{script_text(failure.record.script)}"'
-    )
+    again = f"again: k8slab lab verify {lab}{path and ' ' + path} --check {result.check.name}"
+    lines.append(f'{again} --replay "{script_text(failure.record.script)}"')
     return "\n".join(lines)
 
 
@@ -80,30 +80,51 @@ def recognised(lab: Lab, result: Result) -> str:
     """What a named mutant says that fails the same check by the same cause; "" if none does."""
     if result.failure is None or result.failure.broken is None:
         return ""
-    cause = result.failure.broken.cause
-    found = [m for m in lab.mutants() if m.killed_by == result.check.name and m.cause == cause]
+    record, step, cause = result.failure.record, result.failure.broken.step, result.failure.broken.cause
+    found = [
+        mutant
+        for mutant in lab.mutants()
+        if (mutant.killed_by, mutant.cause) == (result.check.name, cause)
+        and _answers(lab, mutant, result, step) == [str(one.result) for one in record.steps[:step]]
+    ]
     return f"Looks like {found[0].name!r}: {found[0].why.split(chr(10) * 2)[0].replace(chr(10), ' ')}" if found else ""
 
 
-def report_text(lab: Lab, report: Report, *, details: bool = True) -> str:
-    """The whole report."""
+def _answers(lab: Lab, mutant: Mutant, result: Result, steps: int) -> list[str]:
+    """What a mutant answers in the schedule of a failure. Mutants are trusted: they are played here."""
+    assert result.failure is not None
+    session = InProcessRunner().open(setup_of(lab, mutant.code))
+    script = result.failure.record.script[:steps]
+    record = session.play(script, result.check.setting, lab.spec.needs(result.check))
+    return [str(one.result) for one in record.steps]
+
+
+def report_text(lab: Lab, report: Report, *, details: bool = True, path: str = "") -> str:
+    """The whole report. `path`: the file that was checked, for the lines to try again."""
     lines = []
     if report.problem:
         lines.append(f"The solution could not be loaded: {report.problem}")
-    for result in report.results:
+    for result in report.results if not report.problem else ():
         mark = "✓" if result.passed else "✗"
         points = f"{result.points}/{result.check.points}"
         lines.append(f"{mark} {points:>4}  {result.check.name}: {result.check.title}  ({result.counts})")
-        if details and not result.passed and not report.problem:
+        if details and not result.passed and not _is_unwritten(result):
             known = recognised(lab, result)
-            text = failure_text(report.lab, result) + (f"\n{known}" if known else "")
+            text = failure_text(report.lab, result, path) + (f"\n{known}" if known else "")
             lines += ["        " + line for line in text.split("\n")]
+    waiting = dict.fromkeys(result.reason for result in report.results if _is_unwritten(result))
+    lines += [] if report.problem else [*waiting]
     if len(report.results) != 1:
         (public, public_all), (hidden, hidden_all) = report.counts()
         sums = f"public {public}/{public_all}, hidden {hidden}/{hidden_all}"
         lines.append(f"{report.points} of {report.possible} points; {sums}")
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines)
+
+
+def _is_unwritten(result: Result) -> bool:
+    failure = result.failure
+    return failure is not None and failure.broken is not None and failure.broken.cause == "unwritten"
 
 
 # -- to step through -------------------------------------------------------------------------------
@@ -125,7 +146,7 @@ class Played:
 
     def __init__(self, outcome: Outcome, title: str = "") -> None:
         self.trace = Trace(Clock())
-        self.title = (title or "The schedule that fails")[:40]
+        self.title = shorten(title or "The schedule that fails", 40, placeholder=" …")
         self._outcome = outcome
         self._done: list[Step] = []
         self._plan = self._play()

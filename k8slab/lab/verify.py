@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 from k8slab.lab.model import Broken, Case, Check, LabSpec, Odd, Outcome, Raised, Record, Report, Result, Script
 from k8slab.lab.runner import Limits, Problem, Runner, Session, Setup, default_runner
@@ -19,7 +20,10 @@ from k8slab.lab.source import Lab
 __all__ = ["judge", "replay", "setup_of", "verify"]
 
 _LOST_SECONDS = 15.0
-"""How much time a solution may lose in cases that end early; what is left then counts as failed."""
+"""How much time a solution may lose in cases that end early or are slow; what is left then counts as failed."""
+_SLOW_SECONDS = 0.1
+_MOST_SECONDS = 30.0
+_SHRINK_SECONDS = 3.0
 
 
 def setup_of(lab: Lab, code: str, limits: Limits | None = None) -> Setup:
@@ -31,6 +35,7 @@ def setup_of(lab: Lab, code: str, limits: Limits | None = None) -> Setup:
         found = importlib.util.find_spec(module)
         if found is not None and found.origin is not None:
             closed += list(found.submodule_search_locations or [found.origin])
+            closed.append(importlib.util.cache_from_source(found.origin))
     return Setup(code, lab.drive, lab.spec.names, lab.spec.forbidden, tuple(closed), limits or Limits())
 
 
@@ -52,12 +57,21 @@ def verify(
         session = runner.open(setup_of(lab, code, limits))
     except Problem as problem:
         return Report(lab.name, tuple(_nothing(check, seed) for check in checks), seed, tuple(notes), str(problem))
+    player = _Player(session, lab.spec)
     try:
-        player = _Player(session, lab.spec)
-        results = tuple(player.run(check, seed) for check in checks)
-        return Report(lab.name, results, seed, (*notes, *session.notes))
+        shown = [player.public(check, seed) for check in checks]
     finally:
         session.close()
+    try:  # what was learnt from hidden cases cannot reach what is shown: that is settled
+        player.session = runner.open(setup_of(lab, code, limits))
+    except Problem as problem:
+        return Report(lab.name, tuple(_nothing(check, seed) for check in checks), seed, tuple(notes), str(problem))
+    try:
+        results = tuple(player.hidden(one, seed) for one in shown)
+    finally:
+        player.session.close()
+    notes += dict.fromkeys([*session.notes, *player.session.notes])
+    return Report(lab.name, results, seed, tuple(notes))
 
 
 def replay(lab: Lab, code: str, check: Check, script: Script, *, runner: Runner | None = None) -> Outcome:
@@ -79,17 +93,15 @@ def judge(check: Check, record: Record) -> Broken | None:
     if not check.raises:
         for one in record.steps:
             if isinstance(one.result, Raised) and one.result.type == "NotImplementedError":
-                return Broken(
-                    one.number, f"{' '.join(one.op)!r}: line {one.result.line} is not written yet", "unwritten"
-                )
+                return Broken(one.number, f"{one.result.where or 'it'} is not written yet", "unwritten")
             if isinstance(one.result, Raised):
                 return Broken(one.number, f"{' '.join(one.op)!r} raised {one.result}", "raised")
     for one in record.steps:
         found = one.result
         if not check.structured and isinstance(found, (list, dict)):
-            found = Odd(type(found).__name__)  # a judge may compare and hash what it sees
+            found = Odd(type(found).__name__, repr(found)[:60])  # a judge may compare and hash what it sees
         if isinstance(found, Odd):
-            return Broken(one.number, f"{' '.join(one.op)!r} returned {found}, expected a plain value", "odd")
+            return Broken(one.number, f"{' '.join(one.op)!r} returned {found}, expected a single plain value", "odd")
     try:
         return check.judge(record.steps)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a number expected, a text answered
@@ -107,39 +119,50 @@ class _Player:
     """Plays the checks of one verification."""
 
     def __init__(self, session: Session, spec: LabSpec) -> None:
-        self._session = session
+        self.session = session
         self._spec = spec
         self._lost = 0.0
+        self._spent = 0.0
+        self._given_up: dict[str, str] = {}
 
-    def run(self, check: Check, seed: str) -> Result:
-        held = {False: 0, True: 0}
-        count = {False: 0, True: 0}
-        failure: Outcome | None = None
+    def public(self, check: Check, seed: str) -> Result:
+        """The public cases; the first that fails is made short."""
+        held, failure, causes = self._cases(check, [case for case in check.cases(seed) if not case.hidden])
+        if failure is not None:
+            failure = self._shortened(check, failure)
+        return Result(check, held, (0, 0), failure, causes)
+
+    def hidden(self, shown: Result, seed: str) -> Result:
+        """`shown`, with how many of the hidden cases hold, and by what causes the others do not."""
+        check = shown.check
+        held, _, causes = self._cases(check, [case for case in check.cases(seed) if case.hidden])
+        return replace(shown, hidden=held, causes=tuple(dict.fromkeys((*shown.causes, *causes))))
+
+    def _cases(self, check: Check, cases: list[Case]) -> tuple[tuple[int, int], Outcome | None, tuple[str, ...]]:
+        held, failure = 0, None
         causes: dict[str, None] = {}
-        given_up = ""
-        for case in check.cases(seed):
-            count[case.hidden] += 1
-            outcome = self._play(check, case, given_up)
+        for case in cases:
+            outcome = self._play(check, case, self._given_up.get(check.name, ""))
             if outcome.broken is None:
-                held[case.hidden] += 1
+                held += 1
                 continue
             causes[outcome.broken.cause] = None
             if outcome.record.ended:
-                given_up = outcome.record.ended  # the other cases of this check would end so too, at the same cost
-            if failure is None and not case.hidden:
-                failure = outcome
-        if failure is not None:
-            failure = self._shortened(check, failure)
-        return Result(check, (held[False], count[False]), (held[True], count[True]), failure, tuple(causes))
+                # the other cases of this check would end so too, at the same cost
+                self._given_up[check.name] = outcome.record.ended
+            failure = failure or outcome
+        return (held, len(cases)), failure, tuple(causes)
 
     def _play(self, check: Check, case: Case, given_up: str) -> Outcome:
-        if given_up or self._lost > _LOST_SECONDS:
+        if given_up or self._lost > _LOST_SECONDS or self._spent > _MOST_SECONDS:
             why = given_up or "the time for this solution is used up"
             return Outcome(case, Broken(1, f"not played: {why}", "ended"), Record(case.script, (), why))
         started = time.monotonic()
-        record = self._session.play(case.script, check.setting, self._spec.needs(check))
-        if record.ended:
-            self._lost += time.monotonic() - started
+        record = self.session.play(case.script, check.setting, self._spec.needs(check))
+        took = time.monotonic() - started
+        self._spent += took
+        if record.ended or took > _SLOW_SECONDS:
+            self._lost += took
         return Outcome(case, judge(check, record), record)
 
     def _shortened(self, check: Check, failure: Outcome) -> Outcome:
@@ -150,9 +173,13 @@ class _Player:
             return failure  # every try would cost a process
         best = failure
 
+        until = time.monotonic() + _SHRINK_SECONDS
+
         def fails(script: Script) -> bool:
             nonlocal best
-            record = self._session.play(script, check.setting, self._spec.needs(check))
+            if time.monotonic() > until:
+                return False
+            record = self.session.play(script, check.setting, self._spec.needs(check))
             broken = judge(check, record)
             if broken is None or broken.cause != cause or record.ended:
                 return False

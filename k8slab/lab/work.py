@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from k8slab.lab.source import Lab, LabError, Notebook, read_notebook, solution_cells, solution_of
+from k8slab.lab.source import Lab, LabError, Notebook, grading, read_notebook, solution_cells, solution_of
 
 __all__ = ["code_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
 
@@ -29,13 +29,18 @@ def start(lab: Lab, folder: Path) -> Path:
     path = folder / f"{lab.name}.ipynb"
     if path.exists():
         raise LabError(f"{path}: is there already; go on with it, or begin anew with: k8slab lab reset {lab.name}")
-    folder.mkdir(parents=True, exist_ok=True)
-    write_notebook(path, lab.starter)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_notebook(path, lab.starter)
+    except OSError as error:
+        raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
     return path
 
 
 def reset(lab: Lab, path: Path) -> Path:
     """Put the starter in place of the notebook, which is kept beside; returns where."""
+    if path.suffix != ".ipynb":
+        raise LabError(f"{path}: only a notebook of the lab is begun anew")
     number = 1
     while (kept := path.with_name(f"{path.stem}.before-reset-{number}.ipynb")).exists():
         number += 1
@@ -68,26 +73,44 @@ def submit(lab: Lab, path: Path, student: str, out: Path) -> Path:
     """Pack the notebook for handing in: the student, the time, the solution cells' outputs dropped."""
     if not student.strip() or "/" in student or "\\" in student or student.startswith("."):
         raise LabError(f"student {student!r}: expected a name that can be a file's")
+    if path.suffix != ".ipynb":
+        raise LabError(f"{path}: hand in the notebook; put your code into its cells first")
     notebook = read_notebook(path)
     solution_of(notebook, str(path))
+    theirs, ours = ([grading(cell).get("grade_id") for cell in solution_cells(one)] for one in (notebook, lab.starter))
+    if not set(theirs) & set(ours):
+        raise LabError(f"{path}: is no notebook of {lab.name}: expected solution cells {', '.join(map(str, ours))}")
     for cell in solution_cells(notebook):
         cell["outputs"], cell["execution_count"] = [], None
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     metadata: dict[str, Any] = notebook.setdefault("metadata", {})
     metadata["k8slab"] = {"lab": lab.name, "student": student.strip(), "submitted_at": when}
     target = out / f"{student.strip()}.ipynb" if out.is_dir() else out
+    if not target.parent.is_dir():
+        raise LabError(f"{target.parent}: expected a folder that exists")
+    if target.exists() and _packed(target) != (lab.name, student.strip()):
+        raise LabError(f"{target}: is there already, and no submission of {student} for {lab.name}; name another --to")
     write_notebook(target, notebook)
     return target
 
 
-def hints_shown(folder: Path, check: str, cause: str) -> int:
+def _packed(path: Path) -> tuple[str, str] | None:
+    """Lab and student of a submission; None: it is none."""
+    try:
+        found = read_notebook(path).get("metadata", {}).get("k8slab", {})
+        return str(found["lab"]), str(found["student"])
+    except (LabError, AttributeError, KeyError, TypeError):
+        return None
+
+
+def hints_shown(folder: Path, lab: str, check: str, cause: str) -> int:
     """How many hints of a check's cause were shown before, counting this one."""
     path = folder / _STATE
     try:
         state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError:
         state = {}  # only a memory of hints
-    key = f"{check}/{cause}"
+    key = f"{lab}/{check}/{cause}"
     shown = state.get(key, 0) if isinstance(state, dict) else 0
     count = shown + 1 if isinstance(shown, int) else 1
     path.write_text(json.dumps({**(state if isinstance(state, dict) else {}), key: count}, indent=1), encoding="utf-8")

@@ -58,8 +58,22 @@ def in_order(steps: Sequence[Step]) -> Broken | None:
     return None
 
 
+def idle(step: Step, life: Life) -> Broken | None:
+    """A queue that hands nothing out, or what nobody added, breaks every promise; else doing nothing would pass."""
+    if step.verb != "get":
+        return None
+    waiting = [item for item in life.added if not life.holders.get(item)]
+    if step.result is None and waiting:
+        return Broken(step.number, f"{waiting[0]} waits and nobody works on it, and get returned None", "hidden-item")
+    if step.result is not None and step.result not in life.added and step.result not in life.holders:
+        return Broken(step.number, f"get handed out {step.result}, which nobody added", "invented")
+    return None
+
+
 def at_most_once(steps: Sequence[Step]) -> Broken | None:
     for step, life in lives(steps):
+        if found := idle(step, life):
+            return found
         if step.verb == "get" and step.result is not None and not life.added.get(step.result):
             why = f"get handed out {step.result} again, though nobody added it since it was last handed out"
             return Broken(step.number, why, "duplicate")
@@ -68,6 +82,8 @@ def at_most_once(steps: Sequence[Step]) -> Broken | None:
 
 def one_worker(steps: Sequence[Step]) -> Broken | None:
     for step, life in lives(steps):
+        if found := idle(step, life):
+            return found
         if step.verb == "get" and step.result is not None and life.holders.get(step.result):
             other = life.holders[step.result][0]
             why = f"{other} still works on {step.result}, and {step.op[1]} was given it too"
@@ -79,6 +95,9 @@ def nothing_lost(steps: Sequence[Step]) -> Broken | None:
     """The scripts end with the workers finishing and the queue being emptied."""
     owed: dict[str, tuple[int, bool]] = {}
     for step, life in lives(steps):
+        found = idle(step, life)
+        if found is not None and found.cause == "invented":
+            return found
         if step.verb == "add" and step.op[1] not in owed:
             owed[step.op[1]] = step.number, bool(life.holders.get(step.op[1]))
         elif step.verb == "get":
@@ -134,6 +153,7 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
     closed = 0
     late: dict[str, int] = {}
     waiting: list[str] = []
+    known = {step.op[1]: None for step in steps if step.verb == "add"}
     for step in steps:
         if step.verb == "shut-down":
             closed = closed or step.number
@@ -146,6 +166,8 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
                 return Broken(step.number, f"{waiting[0]} was added before the end, and get returned None", "dropped")
             if step.result in waiting:
                 waiting.remove(step.result)
+            elif step.result is not None and step.result not in known:
+                return Broken(step.number, f"get handed out {step.result}, which nobody added", "invented")
             elif step.result in late:
                 why = f"{step.result} was added in step {late[step.result]}, after shut_down, and was handed out"
                 return Broken(step.number, why, "late-add")
@@ -207,8 +229,8 @@ def by_due_time(steps: Sequence[Step]) -> Broken | None:
 def tells_next(steps: Sequence[Step]) -> Broken | None:
     for step, _, due, _ in _dues(steps):
         if step.verb == "due" and step.result != min(due.values(), default=None):
-            next_due = min(due.values(), default=None)
-            return Broken(step.number, f"next_due_ms is {step.result}; the next item is due at {next_due}", "next")
+            right = f"the next item is due at {min(due.values())}" if due else "nothing waits for its time"
+            return Broken(step.number, f"next_due_ms is {step.result}; {right}", "next")
     return None
 
 

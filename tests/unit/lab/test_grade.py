@@ -15,6 +15,7 @@ import pytest
 
 from k8slab.lab import LabError, find_lab
 from k8slab.lab.grade import Gradebook, find_submissions, grade_folder, read_roster
+from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
 from k8slab.lab.work import submit, write_notebook
 from tests.unit.lab.hostile import with_line
@@ -136,7 +137,7 @@ def test_a_deleted_solution_cell_counts_as_not_written(tmp_path: Path) -> None:
         pytest.param('{"cells": [1]}', "every cell should be an object", id="odd cells"),
         pytest.param('{"cells": "x"}', "is no notebook", id="no list"),
         pytest.param("[" * 100_000, "is no notebook", id="nested without end"),
-        pytest.param("x" * (11 << 20), "larger than 10 MB", id="huge"),
+        pytest.param("x" * (11 << 20), "a plain file of at most 10 MB", id="huge"),
     ],
 )
 def test_a_file_that_is_no_notebook_is_told(content: str, why: str, tmp_path: Path) -> None:
@@ -263,3 +264,127 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
         graded(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     assert graded(tmp_path / "empty").rows == ()
+
+
+# -- one student, and all the others ----------------------------------------------------------------
+
+NESTED = "for fd in range(3, 12):\n    try: os.write(fd, b'[' * 200_000 + b'\\n')\n    except OSError: pass"
+BREAKERS = {
+    "half a character in an exception": with_line("add", "raise RuntimeError('\\ud800')"),
+    "half a character in a name to import": with_line(
+        "add", "try: __import__('k8slab.client.\\ud800')\nexcept ImportError: pass"
+    ),
+    "nested lists in the channel": "import os\n"
+    + with_line(
+        "add", "for fd in range(3, 12):\n    try: os.write(fd, b'[' * 200_000 + b'\\n')\n    except OSError: pass"
+    ),
+    "kills the grader": "import os, signal\n"
+    + with_line("add", "signal.pidfd_send_signal(os.pidfd_open(os.getppid()), 9)"),
+    "limits the grader": "import os, resource\n"
+    + with_line("add", "resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE, (0, 0))"),
+    "writes beside a folder": "import os\n"
+    + with_line("add", "os.open('x', os.O_WRONLY | os.O_CREAT, dir_fd=os.open('/', os.O_RDONLY))"),
+    "reads what is not its own": with_line("add", "raise RuntimeError(open('/proc/self/environ').read())"),
+}
+
+
+@pytest.mark.parametrize("code", BREAKERS.values(), ids=BREAKERS)
+def test_nobody_takes_the_others_down(code: str, tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    hand_in(tmp_path / "in", "mallory", code)
+    book = grade_folder(LAB, tmp_path / "in", out=tmp_path / "out", jobs=1)
+    assert row(book, "ann")["points"] == 16
+    assert row(book, "mallory")["status"] in ("graded", "not graded")
+    assert row(book, "mallory")["points"] < 16 or row(book, "mallory")["notes"]
+    (tmp_path / "out" / "gradebook.csv").read_text(encoding="utf-8")
+    assert "HOME=" not in book.to_json()
+
+
+def test_files_that_are_none_are_told(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ann")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    (tmp_path / "zero.ipynb").symlink_to("/dev/zero")
+    (tmp_path / "lost.ipynb").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder.ipynb").mkdir()
+    with (tmp_path / "sparse.ipynb").open("wb") as file:
+        file.truncate(5 << 30)
+    book = graded(tmp_path)
+    assert row(book, "ann")["points"] == 16
+    for student in ("pipe", "zero", "lost", "sparse"):
+        assert row(book, student)["status"] == "unreadable", student
+
+
+def test_odd_metadata_is_survived(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "kim")
+    theirs = json.loads(path.read_text())
+    extra = {"grade_id": ["x"], "solution": True, "grade": False, "schema_version": 3}
+    theirs["cells"].append({"cell_type": "code", "source": 5, "metadata": {"nbgrader": extra}, "outputs": []})
+    theirs["metadata"]["k8slab"] = {"student": "\ud800" + "l" * 400, "submitted_at": "soon"}
+    path.write_text(json.dumps(theirs))
+    book = graded(tmp_path, out=tmp_path / "out")
+    assert [one["points"] for one in book.rows] == [16]
+    assert "says itself that it is of" in book.rows[0]["notes"][0]
+
+
+def test_a_file_that_says_it_is_somebody_elses_does_not_replace_theirs(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ann")
+    path = hand_in(tmp_path, "evil", LAB.starter_code)
+    theirs = json.loads(path.read_text())
+    theirs["metadata"]["k8slab"] = {"student": "ann", "submitted_at": "9999-01-01T00:00:00Z"}
+    path.write_text(json.dumps(theirs))
+    found = row(graded(tmp_path), "ann")
+    assert found["points"] == 16
+    assert found["notes"] == ["the newest of 2 counts; older: evil.ipynb"]
+
+
+def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> None:
+    """It writes down what it is asked, and tries to import it by that name."""
+    spy = "open('seen', 'a').write(str(item) + ' ')\n"
+    spy += "try: __import__('k8slab.client.' + open('seen').read()[-80:])\nexcept ImportError: pass"
+    hand_in(tmp_path / "in", "spy", with_line("add", spy))
+    book = graded(tmp_path / "in", out=tmp_path / "out", seed="secret")
+    text = book.to_json() + (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
+    assert "importing k8slab.client: this lab asks you to write it" in text
+    assert "item-" not in "".join(row(book, "spy")["notes"])
+    feedback = (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
+    assert "secret" not in feedback, "the seed is the teacher's"
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    for student in ("ann", "ben", "cid"):
+        hand_in(tmp_path / "in", student)
+
+    class Interrupted(Here):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            done = super().submit(fn, *args, **kwargs)
+            if self.calls == 3:
+                done = Future()
+                done.set_exception(KeyboardInterrupt())
+            return done
+
+    with pytest.raises(KeyboardInterrupt):
+        graded(tmp_path / "in", out=tmp_path / "out", executor=Interrupted())
+    rest = Here()
+    graded(tmp_path / "in", out=tmp_path / "out", executor=rest)
+    assert rest.calls < 3
+
+
+def test_results_cannot_be_written(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(LabError, match="results cannot be written there"):
+        graded(tmp_path / "in", out=tmp_path / "out")
+
+
+def test_results_inside_the_folder_are_no_submissions(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ann")
+    for _ in range(2):
+        assert [one["student"] for one in graded(tmp_path, out=tmp_path / "graded {x}").rows] == ["ann"]
+
+
+def test_a_runner_that_does_not_run_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(tmp_path, "ann")
+    for command, why in (("/no/such/command", "cannot be started"), ("false", "before it listened")):
+        monkeypatch.setenv("K8SLAB_RUNNER", command)
+        with pytest.raises(RunnerError, match=why):
+            grade_folder(LAB, tmp_path, jobs=1)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from k8slab.lab import Limits, Report, find_lab, verify
+from k8slab.lab.show import report_text
 from tests.unit.lab.hostile import HOSTILE, right, with_line
 
 LIMITS = Limits(seconds=0.25)
@@ -35,7 +36,7 @@ def test_what_a_hostile_part_leaves_alone_keeps_its_points() -> None:
     assert passed[-2:] == ["backs-off", "forgets"]
     failure = report.results[0].failure
     assert failure is not None and failure.broken is not None
-    assert failure.broken.why == "it did not end within 0.25 s, in 'add a'"
+    assert failure.broken.why == "it did not end within 0.25 s (it is at: while True: pass), in 'add a'"
 
 
 def test_printing_megabytes_costs_nothing() -> None:
@@ -71,6 +72,29 @@ def test_files_outside_are_not_written(tmp_path: Path) -> None:
 def test_a_file_of_its_own_may_be_written() -> None:
     report = judged(with_line("add", "open('notes.txt', 'a').write('x')"), "first-in-first-out")
     assert report.passed
+
+
+def test_threads_are_refused_and_named() -> None:
+    code = "import threading\n" + with_line("add", "threading.Thread(target=print).start()")
+    report = judged(code, "first-in-first-out")
+    assert not report.passed
+    assert "starting a thread: not in a lab" in report.results[0].reason
+
+
+def test_a_set_comes_out_in_the_same_order_every_time() -> None:
+    """Hashes of texts are the same in every child: two runs of a wrong solution say the same."""
+    code = right().replace("self.queue = []", "self.queue = set()").replace("self.queue.append", "self.queue.add")
+    code = code.replace("self.queue.pop(0)", "self.queue.pop()")
+    first, second = (report_text(find_lab("09"), judged(code, "first-in-first-out")) for _ in range(2))
+    assert first == second
+    assert "✗" in first
+
+
+def test_a_tuple_is_named_as_one() -> None:
+    """client-go's Get returns (item, shutdown)."""
+    code = right() + "\n\nclass Both(WorkQueue):\n    def get(self):\n        return super().get(), False\n"
+    report = judged(code + "\n\nWorkQueue = Both\n", "first-in-first-out")
+    assert "returned a tuple, (None, False), expected a single plain value" in report.results[0].reason
 
 
 def test_memory_is_limited() -> None:

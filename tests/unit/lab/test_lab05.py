@@ -133,7 +133,7 @@ def test_a_hostile_server_leaves_the_clients_points_alone() -> None:
 
 
 def test_forbidden_modules_are_named() -> None:
-    assert "k8slab.client.retry: this lab asks you to write it" in judged(HOSTILE["takes the answer"]).problem
+    assert "k8slab.client: this lab asks you to write it" in judged(HOSTILE["takes the answer"]).problem
 
 
 def test_answers_that_no_judge_expects_are_no_crash() -> None:
