@@ -20,7 +20,7 @@ def with_line(method: str, line: str) -> str:
     """The right solution, with a line at the beginning of a method of WorkQueue."""
     head = {
         "add": '        """The item needs work."""\n',
-        "get": '        """The item that waits longest, now in work; None when nothing waits."""\n',
+        "get": '        """The item that waits longest, now in work; None: nothing waits."""\n',
     }[method]
     code = right()
     assert code.count(head) == 1
