@@ -40,7 +40,7 @@ def test_grading_a_class(tmp_path: Path, benchmark: Any) -> None:
     benchmark.extra_info["submissions"] = CLASS
 
 
-if SOAK:  # tests/unit/lab/test_kit.py proves them in every run
+if SOAK:  # tests/labs/test_kits.py proves them in every run
 
     @pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
     def test_proving_a_lab(lab: Lab, benchmark: Any) -> None:

@@ -1,4 +1,4 @@
-"""`check-kit`: every lab keeps what labs promise, and a lab that does not is told what it breaks."""
+"""`check-kit`: a lab that does not keep what labs promise is told what it breaks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from k8slab.lab import Lab, kit, labs
-from k8slab.lab.kit import LEAST_MACHINE_MUTANTS, check_kit
+from k8slab.lab import Lab, kit
+from k8slab.lab.kit import check_kit
 from tests.unit.lab.toy import write_toy
-
-
-@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
-def test_a_lab_is_sound(lab: Lab) -> None:
-    found = check_kit(lab)
-    assert found.problems == [], str(found)
-    assert found.machine >= LEAST_MACHINE_MUTANTS
-    assert found.killed == len(lab.mutants()) > 2
 
 
 @pytest.fixture
