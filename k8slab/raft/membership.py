@@ -53,10 +53,10 @@ _TRANSITIONS = {
 def _proto_text(change: ConfChange) -> str:
     """As upstream's log shows it: protobuf's text form."""
     if change.v1:
-        return f"id:0 type:ConfChange{change.changes[0].type} node_id:{change.changes[0].node} "
-    words = [f"transition:{_TRANSITIONS[change.transition]} "]
-    words += [f"changes:<type:ConfChange{one.type} node_id:{one.node} > " for one in change.changes]
-    return "".join(words)
+        return f"id:0 type:ConfChange{change.changes[0].type} node_id:{change.changes[0].node}"
+    words = [f"transition:{_TRANSITIONS[change.transition]}"]
+    words += [f"changes:{{type:ConfChange{one.type} node_id:{one.node}}}" for one in change.changes]
+    return " ".join(words)
 
 
 def apply_change(node: RaftState, change: ConfChange) -> ConfState:
