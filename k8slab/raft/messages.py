@@ -77,14 +77,14 @@ class EntryID(NamedTuple):
     """Which entry: equal ids mean equal logs up to it (the log matching property)."""
 
     term: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
 
 
 class Entry(NamedTuple):
     """One place in the log. `data`: what the state machine above gets; empty for a new leader's first entry."""
 
     term: int = 0
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     type: EntryType = "EntryNormal"
     data: bytes = b""
 
@@ -133,7 +133,7 @@ class ConfState(NamedTuple):
 class Snapshot(NamedTuple):
     """The state after entry `index`, which has `term`, and who belonged to the group then."""
 
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     term: int = 0
     conf_state: ConfState = ConfState()
     data: bytes = b""
@@ -160,7 +160,7 @@ class SoftState(NamedTuple):
 class ReadState(NamedTuple):
     """A read may be answered when entry `index` is applied. `context`: what the request was named."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     context: bytes
 
 
@@ -176,7 +176,7 @@ class Message(NamedTuple):
     sender: int = NONE
     term: int = 0
     log_term: int = 0
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     entries: tuple[Entry, ...] = ()
     commit: int = 0
     reject: bool = False

@@ -180,7 +180,7 @@ class Node:
         if ready is None:
             raise RaftError("advance without a Ready")
         self._given = None
-        raft, log = self.raft, self.raft.log
+        raft = self.raft
         for answer in self._own_answers:
             raft.step(answer)
         if self._saved is not None or ready.snapshot is not None:

@@ -125,7 +125,8 @@ class RaftState:
         if hard != HardState():
             last = self.log.last_index
             if not self.log.committed <= hard.commit <= last:
-                raise RaftError(f"{self.id:x} state.commit {hard.commit} is out of range [{self.log.committed}, {last}]")
+                bounds = f"[{self.log.committed}, {last}]"
+                raise RaftError(f"{self.id:x} state.commit {hard.commit} is out of range {bounds}")
             self.log.committed = hard.commit
         if self.options.applied:
             self.log.applied_to(self.options.applied)

@@ -1,0 +1,364 @@
+"""A whole group on one virtual clock: run it, break it, look at it.
+
+>>> from k8slab.raft import RaftCluster
+>>> raft = RaftCluster(3, seed=7)
+>>> raft.run(until=raft.has_leader)
+True
+>>> write = raft.propose("x=1")
+>>> raft.run(for_ms=100), write.state, raft.read("x", via=raft.leader, how="serializable").value
+(True, 'applied', '1')
+>>> raft.crash(raft.leader)
+>>> raft.run(until=raft.has_leader), len(raft.alive)
+(True, 2)
+
+The defaults are etcd's: a tick of 100 ms, an election timeout of 10 to 20 of them, a heartbeat each, pre-votes and
+checks of the quorum. `RaftCluster(5, tick_ms=10, election_tick=15, heartbeat_tick=5, pre_vote=False,
+check_quorum=False)` is the paper's: 150 to 300 ms.
+
+Upstream: the MIT 6.5840 test harness for the kinds of faults; etcd server/embed/config.go for the defaults
+Simplified: one machine holds key=value pairs; a client waits for its own node and never asks twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from k8slab.raft.errors import RaftError
+from k8slab.raft.member import Machine, Member
+from k8slab.raft.messages import NONE, ConfChange, Entry, Message, ReadState
+from k8slab.raft.node import Node
+from k8slab.raft.state import RaftConfig
+from k8slab.sim import Clock, Disk, Faults, Loop, Network, Order, Trace
+
+__all__ = ["KeyValues", "Proposal", "RaftCluster", "Read"]
+
+_TAG = b"\x00"
+
+
+class KeyValues:
+    """A state machine for examples: `x=1` sets a key."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Carry `key=value` out; other texts change nothing."""
+        key, equals, value = entry.data.partition(_TAG)[0].decode("utf-8", "replace").partition("=")
+        if equals:
+            self.values[key] = value
+
+    def snapshot(self) -> bytes:
+        """JSON of all pairs."""
+        return json.dumps(self.values, sort_keys=True).encode()
+
+    def restore(self, data: bytes) -> None:
+        """The pairs of a snapshot; none for the empty one."""
+        self.values = json.loads(data) if data else {}
+
+
+@dataclass
+class Proposal:
+    """What became of a proposal as the node knows that took it: `pending`, `applied` (with its index), `dropped`."""
+
+    what: str
+    via: int
+    state: Literal["pending", "applied", "dropped"] = "pending"
+    index: int = 0
+
+
+@dataclass
+class Read:
+    """A read: `pending` until a value is there. `index`: the log index at which it was answered."""
+
+    key: str
+    via: int
+    how: str
+    state: Literal["pending", "answered"] = "pending"
+    value: str | None = None
+    index: int = 0
+
+
+class RaftCluster:
+    """Members 1 to `size`. Options beyond the named ones are RaftConfig's, for every member.
+
+    `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`: to share a clock with others.
+    """
+
+    def __init__(
+        self,
+        size: int = 3,
+        seed: int | str = 0,
+        *,
+        faults: Faults | None = None,
+        sync_ms: tuple[int, int] = (0, 0),
+        tick_ms: int = 100,
+        order: Order | None = None,
+        trace: bool = True,
+        loop: Loop | None = None,
+        machine: Callable[[], Machine] = KeyValues,
+        snapshot_count: int = 10_000,
+        keep_entries: int = 5_000,
+        name: str = "raft",
+        **options: Any,
+    ) -> None:
+        if not isinstance(size, int) or not 1 <= size <= 50:
+            raise ValueError(f"size {size!r}: expected a number from 1 to 50")
+        self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
+        self.network = Network(self.loop, faults or Faults(delay_ms=(1, 5)), stream=f"{name}/network")
+        self.name = name
+        self.members: dict[int, Member] = {}
+        self._machine = machine
+        self._options = {"pre_vote": True, "check_quorum": True, **options}
+        self._disks: dict[int, Disk] = {}
+        self._sync_ms = sync_ms
+        self._tick_ms = tick_ms
+        self._counts = {"snapshot_count": snapshot_count, "keep_entries": keep_entries}
+        self._first = tuple(range(1, size + 1))
+        self._proposals: dict[bytes, Proposal] = {}
+        self._reads: dict[bytes, Read] = {}
+        self._number = 0
+        for id in self._first:
+            self._start(id, self._first)
+
+    # -- members -----------------------------------------------------------------------------------
+
+    def endpoint(self, id: int) -> str:
+        """The name of a member in traces and in the network."""
+        return f"{self.name}/{id}"
+
+    def _start(self, id: int, voters: tuple[int, ...]) -> None:
+        disk = self._disks.get(id)
+        if disk is None:
+            disk = self._disks[id] = Disk(self.loop.stream(f"{self.endpoint(id)}/disk"), sync_ms=self._sync_ms)
+        member = Member(
+            self.loop,
+            self.network,
+            disk,
+            RaftConfig(id=id, **{"election_tick": 10, "heartbeat_tick": 1, **self._options}),
+            self._machine(),
+            name=self.endpoint(id),
+            voters=voters,
+            endpoint=self.endpoint,
+            tick_ms=self._tick_ms,
+            **self._counts,
+        )
+        member.on_apply.append(lambda entry: self._applied(id, entry))
+        member.on_read.append(lambda state: self._readable(member, state))
+        self.members[id] = member
+
+    def _member(self, id: int) -> Member:
+        if id not in self.members:
+            raise ValueError(f"member {id!r}: expected one of {', '.join(map(str, self.members))}")
+        return self.members[id]
+
+    @property
+    def alive(self) -> list[int]:
+        return [id for id, member in self.members.items() if member.component.alive]
+
+    @property
+    def leader(self) -> int:
+        """Who leads in the newest term, 0 when nobody does. A deposed leader may believe that it still does."""
+        leaders = [
+            (member.node.raft.term, id)
+            for id, member in self.members.items()
+            if member.component.alive and member.node.raft.role == "StateLeader"
+        ]
+        return max(leaders)[1] if leaders else NONE
+
+    def has_leader(self) -> bool:
+        """Whether a majority follows one leader."""
+        lead = self.leader
+        if lead == NONE:
+            return False
+        electorate = self.members[lead].node.raft.config.electorate
+        term = self.members[lead].node.raft.term
+        following = [
+            id in self.alive and self.members[id].node.raft.lead == lead and self.members[id].node.raft.term == term
+            for id in electorate
+        ]
+        return sum(following) > len(electorate) // 2
+
+    # -- using it ----------------------------------------------------------------------------------
+
+    def propose(self, what: str, *, via: int | None = None) -> Proposal:
+        """Have `key=value` agreed on, by way of a member (default: the leader, else the first alive)."""
+        via = self._via(via)
+        self._number += 1
+        data = what.encode() + _TAG + str(self._number).encode()
+        proposal = self._proposals[data] = Proposal(what, via)
+        member = self._member(via)
+        if not member.component.alive:
+            proposal.state = "dropped"
+            return proposal
+        self.loop.trace.current = None
+        self.loop.trace.emit("raft.propose", "you", what=what)
+
+        def act(node: Node) -> None:
+            try:
+                node.propose(data)
+            except RaftError:
+                proposal.state = "dropped"
+                raise
+
+        member.call(act, what)
+        return proposal
+
+    def read(self, key: str, *, via: int | None = None, how: str = "linearizable") -> Read:
+        """Read a key by way of a member: `linearizable` (asks a majority first) or `serializable` (what it has)."""
+        via = self._via(via)
+        member = self._member(via)
+        read = Read(key, via, how)
+        if how == "serializable":
+            self._answer(member, read)
+        elif how == "linearizable":
+            self._number += 1
+            context = f"{via}/{self._number}".encode()
+            self._reads[context] = read
+            member.call(lambda node: node.read_index(context), f"read {key}")
+        else:
+            raise ValueError(f"how {how!r}: expected linearizable or serializable")
+        return read
+
+    def _via(self, via: int | None) -> int:
+        if via is not None:
+            self._member(via)
+            return via
+        return self.leader or (self.alive or [self._first[0]])[0]
+
+    def _applied(self, id: int, entry: Entry) -> None:
+        proposal = self._proposals.get(entry.data)
+        if proposal is not None and proposal.via == id and proposal.state == "pending":
+            proposal.state, proposal.index = "applied", entry.index
+        for context in [context for context, read in self._reads.items() if read.via == id and read.index]:
+            self._answer_when_applied(self.members[id], context)
+
+    def _readable(self, member: Member, state: ReadState) -> None:
+        read = self._reads.get(state.context)
+        if read is not None:
+            read.index = state.index
+            self._answer_when_applied(member, state.context)
+
+    def _answer_when_applied(self, member: Member, context: bytes) -> None:
+        read = self._reads[context]
+        if member.node.raft.log.applying >= read.index:
+            del self._reads[context]
+            self._answer(member, read)
+
+    def _answer(self, member: Member, read: Read) -> None:
+        machine = member.machine
+        assert isinstance(machine, KeyValues)
+        read.value, read.state = machine.values.get(read.key), "answered"
+        read.index = member.node.raft.log.applying
+
+    def change(self, text: str, *, via: int | None = None, transition: Literal["auto", "implicit", "explicit"] = "auto") -> None:
+        """Change the group: `v4` adds voter 4, `l5` a learner, `r1` removes 1. New members start empty."""
+        change = ConfChange.parse(text, transition=transition)
+        for one in change.changes:
+            if one.node not in self.members and one.type.startswith("Add"):
+                self._start(one.node, ())
+        self._member(self._via(via)).call(lambda node: node.propose_conf_change(change), f"change {text}")
+
+    def transfer(self, to: int) -> None:
+        """Ask the leader to hand over."""
+        self._member(to)
+        self._member(self._via(None)).call(lambda node: node.transfer_leadership(to), f"transfer to {to}")
+
+    def campaign(self, id: int) -> None:
+        """Have a member try to become leader now."""
+        self._member(id).call(lambda node: node.campaign(), "campaign")
+
+    # -- breaking it -------------------------------------------------------------------------------
+
+    def crash(self, id: int) -> None:
+        """End a member where it stands; its disk keeps what was synced."""
+        member = self._member(id)
+        if member.component.alive:
+            self.loop.trace.current = None
+            member.crash()
+
+    def restart(self, id: int) -> None:
+        """Start a crashed member from its disk."""
+        member = self._member(id)
+        if member.component.alive:
+            raise ValueError(f"member {id} is running: crash it first")
+        self.loop.trace.current = None
+        self._start(id, ())
+
+    def cut(self, source: int, target: int) -> None:
+        """Lose messages from one member to another (one way)."""
+        self.network.cut(self.endpoint(source), self.endpoint(target))
+
+    def partition(self, *sides: Iterable[int]) -> None:
+        """Lose messages between the sides, both ways. Members that are not named are a side together."""
+        named = [list(side) for side in sides]
+        rest = [id for id in self.members if not any(id in side for side in named)]
+        groups = [[self.endpoint(id) for id in side] for side in [*named, rest] if side]
+        for at, one in enumerate(groups):
+            for other in groups[at + 1 :]:
+                self.network.partition(one, other)
+
+    def isolate(self, id: int) -> None:
+        """Cut a member off from all others."""
+        self.partition([id])
+
+    def heal(self) -> None:
+        """All messages pass again."""
+        self.network.heal()
+
+    def skew(self, id: int, percent: int) -> None:
+        """A member's clock runs at `percent` of the true rate: 200 makes its timeouts half as long."""
+        if percent <= 0:
+            raise ValueError(f"percent {percent!r}: expected more than 0")
+        self._member(id).tick_ms = max(1, self._tick_ms * 100 // percent)
+
+    # -- running and looking -----------------------------------------------------------------------
+
+    @property
+    def trace(self) -> Trace:
+        return self.loop.trace
+
+    @property
+    def now_ms(self) -> int:
+        return self.loop.clock.now_ms
+
+    def run(self, *, until: Callable[[], bool] | None = None, for_ms: int | None = None) -> bool:
+        """Run until `until()` holds (at most a minute of virtual time), or for `for_ms`."""
+        if until is None:
+            return self.loop.run(for_ms=1000 if for_ms is None else for_ms)
+        return self.loop.run(until=until, for_ms=60_000 if for_ms is None else for_ms)
+
+    def step(self) -> bool:
+        """One action."""
+        return self.loop.step()
+
+    def view(self) -> Mapping[str, Any]:
+        """Members by id, messages on their way, cuts; `ready`: who may act next."""
+        flights = {}
+        for number, (source, target, (_, message)) in self.network.in_flight.items():
+            assert isinstance(message, Message)
+            flights[str(number)] = {"from": source, "to": target, "type": message.type, "term": message.term}
+        return {
+            "members": {
+                str(id): member.view() if member.component.alive else {"role": "crashed"}
+                for id, member in self.members.items()
+            },
+            "messages": flights,
+            "cuts": {f"{a} -> {b}": True for a, b in self.network.cuts},
+            "ready": {task.name: True for task in self.loop.ready},
+        }
+
+    def close(self) -> None:
+        """End everything."""
+        self.loop.close()
+
+    def check_invariants(self) -> None:
+        """AssertionError when a member contradicts itself."""
+        for id in self.alive:
+            self.members[id].check_invariants()
+
+    def __repr__(self) -> str:
+        roles = ", ".join(f"{id} {member.view()['role']}" for id, member in self.members.items() if id in self.alive)
+        return f"<RaftCluster t={self.now_ms} ms: {roles}>"

@@ -1,0 +1,292 @@
+"""A node at work: its disk, its clock, its place in the network, and the state machine above it.
+
+Tasks: `<name>/run` takes one message at a time and carries out what is ready, `<name>/clock` ticks. Between saving
+and sending lies an `await` when the disk takes time: there a crash finds a promise that was never made.
+
+Upstream: etcd server/etcdserver/raft.go (raftNode), server.go (applyAll, snapshot)
+Simplified: entries are applied by the task that saves them, not by one of its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from k8slab.raft.errors import RaftError
+from k8slab.raft.messages import ConfState, Entry, Message, ReadState, Snapshot, conf_change_of
+from k8slab.raft.node import Node, Ready
+from k8slab.raft.state import RaftConfig
+from k8slab.raft.storage import MemoryStorage
+from k8slab.raft.wal import WriteAheadLog
+from k8slab.sim import Component, Disk, Kind, Loop, Network, Waiters, add_kinds, pause, sleep
+
+__all__ = ["Machine", "Member"]
+
+add_kinds(
+    {
+        "raft.role": Kind("state", 1, ("role", "term"), "{role}, term {term}", "is {role} of term {term} now"),
+        "raft.send": Kind(
+            "request", 2, ("type", "to", "term", "index", "count"), "{type} to {to}", "sends {type} to {to}, term {term}"
+        ),
+        "raft.receive": Kind("serve", 2, ("type", "sender", "term"), "{type} from {sender}", "hears {type} from {sender}"),
+        "raft.append": Kind(
+            "write", 2, ("index", "term", "what"), "saves {term}/{index}", "saves entry {index} of term {term}: {what}"
+        ),
+        "raft.commit": Kind("commit", 1, ("index", "term"), "committed to {index}", "knows entry {index} is committed"),
+        "raft.apply": Kind(
+            "work", 2, ("index", "term", "what"), "applies {index}", "applies entry {index} of term {term}: {what}"
+        ),
+        "raft.snapshot": Kind(
+            "write", 1, ("index", "term", "how"), "snapshot at {index}", "{how} a snapshot up to entry {index}"
+        ),
+        "raft.propose": Kind("request", 1, ("what",), "proposes {what}", "proposes {what}"),
+        "raft.drop": Kind("wait", 1, ("what", "why"), "drops {what}", "takes no proposal {what}: {why}"),
+        "raft.config": Kind("state", 1, ("config",), "{config}", "works with the configuration {config}"),
+        "raft.crash": Kind("state", 1, (), "crashes", "crashes; unsynced writes may be lost"),
+        "raft.start": Kind("state", 1, ("term", "last"), "starts", "starts with term {term} and entries up to {last}"),
+    }
+)
+
+
+class Machine(Protocol):
+    """What committed entries are for. All members apply the same entries in the same order."""
+
+    def apply(self, entry: Entry) -> None:
+        """Carry out a normal entry."""
+
+    def snapshot(self) -> bytes:
+        """All that was applied, as bytes."""
+
+    def restore(self, data: bytes) -> None:
+        """Become what `snapshot` gave."""
+
+
+ROLES = {
+    "StateFollower": "follower",
+    "StatePreCandidate": "pre-candidate",
+    "StateCandidate": "candidate",
+    "StateLeader": "leader",
+}
+
+
+class Member:
+    """One member of a group, from its start to its crash; what survives is on its disk.
+
+    `snapshot_count`: after so many applied entries it takes a snapshot, and keeps `keep_entries` before it for slow
+    followers. `tick_ms` of virtual time make a tick.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        network: Network,
+        disk: Disk,
+        config: RaftConfig,
+        machine: Machine,
+        *,
+        name: str,
+        voters: tuple[int, ...],
+        endpoint: Callable[[int], str],
+        tick_ms: int = 100,
+        snapshot_count: int = 10_000,
+        keep_entries: int = 5_000,
+    ) -> None:
+        self.loop = loop
+        self.network = network
+        self.name = name
+        self.machine = machine
+        self.wal = WriteAheadLog(disk)
+        self.component = Component(loop, name)
+        self.tick_ms = tick_ms
+        self.snapshot_count = snapshot_count
+        self.keep_entries = keep_entries
+        self.storage = self._open(voters)
+        snapshot = self.storage.snapshot()
+        machine.restore(snapshot.data)
+        self.node = Node(replace(config, applied=snapshot.index), self.storage, seed=loop.stream(f"{name}/elections"))
+        self.conf_state: ConfState = snapshot.conf_state
+        self.on_read: list[Callable[[ReadState], None]] = []
+        self.on_apply: list[Callable[[Entry], None]] = []
+        self._endpoint = endpoint
+        self._inbox: deque[tuple[int | None, Callable[[], None]]] = deque()
+        self._woken = Waiters(loop)
+        self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
+        loop.trace.emit("raft.start", name, term=self.node.raft.term, last=self.node.raft.log.last_index)
+        network.listen(name, self._receive)
+        self.component.on_close(lambda: network.unlisten(name))
+        self.component.spawn("run", self._run())
+        self.component.spawn("clock", self._tick())
+
+    def _open(self, voters: tuple[int, ...]) -> MemoryStorage:
+        """What is on the disk; a new disk is given the first configuration, as entry 1."""
+        storage = self.wal.load()
+        if storage.snapshot().index == 0 and storage.last_index() == 0 and voters:
+            storage.apply_snapshot(Snapshot(1, 1, ConfState(voters), b""))
+            self.wal.save_snapshot(storage.snapshot(), storage)
+        return storage
+
+    # -- what comes in -----------------------------------------------------------------------------
+
+    def _receive(self, source: str, carried: tuple[int | None, Message]) -> None:
+        cause, message = carried
+        self._put(cause, lambda: self._hear(message))
+
+    def _hear(self, message: Message) -> None:
+        self.loop.trace.emit(
+            "raft.receive", self.name, type=message.type, sender=message.sender, term=message.term
+        )
+        self._try(lambda: self.node.step(message), str(message.type))
+
+    def call(self, action: Callable[[Node], None], what: str) -> None:
+        """Have the node do something in its next step, such as propose."""
+        self._put(self.loop.trace.current, lambda: self._try(lambda: action(self.node), what))
+
+    def _try(self, action: Callable[[], None], what: str) -> None:
+        try:
+            action()
+        except RaftError as error:
+            self.loop.trace.emit("raft.drop", self.name, what=what, why=str(error))
+
+    def _put(self, cause: int | None, action: Callable[[], None]) -> None:
+        self._inbox.append((cause, action))
+        self._woken.wake()
+
+    # -- what is done ------------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        while True:
+            await sleep(self.tick_ms, periodic=True)
+            self._put(None, self.node.tick)
+
+    async def _run(self) -> None:
+        while True:
+            while not self._inbox:
+                await pause(self._woken)
+            self.loop.trace.current, action = self._inbox.popleft()
+            action()
+            while self.node.has_ready():
+                await self._carry_out(self.node.ready())
+            await pause()
+
+    async def _carry_out(self, ready: Ready) -> None:
+        """Save, send, apply: in this order, or a crash makes this node break its word."""
+        self._tell()
+        took = self._save(ready)
+        if took:
+            await sleep(took)
+        for message in ready.messages:
+            self._send(message)
+        for entry in ready.committed_entries:
+            self._apply(entry)
+        self.node.advance()
+        for state in ready.read_states:
+            for listener in self.on_read:
+                listener(state)
+        self._tell()
+        self._maybe_snapshot()
+
+    def _save(self, ready: Ready) -> int:
+        trace, storage = self.loop.trace, self.storage
+        took = 0
+        if ready.hard_state is not None:
+            storage.hard_state = ready.hard_state
+        if ready.snapshot is not None:
+            storage.apply_snapshot(ready.snapshot)
+            took += self.wal.save_snapshot(ready.snapshot, storage)
+            self.machine.restore(ready.snapshot.data)
+            self.conf_state = ready.snapshot.conf_state
+            trace.emit("raft.snapshot", self.name, index=ready.snapshot.index, term=ready.snapshot.term, how="restores")
+        if ready.entries:
+            storage.append(ready.entries)
+            if trace.on:
+                for entry in ready.entries:
+                    trace.emit("raft.append", self.name, index=entry.index, term=entry.term, what=shown(entry))
+        return took + self.wal.save(ready.hard_state, ready.entries, sync=ready.must_sync)
+
+    def _send(self, message: Message) -> None:
+        trace = self.loop.trace
+        cause = trace.current
+        to = self._endpoint(message.to)
+        trace.emit(
+            "raft.send",
+            self.name,
+            type=message.type,
+            to=message.to,
+            term=message.term,
+            index=message.index,
+            count=len(message.entries),
+        )
+        self.network.send(self.name, to, (trace.current, message))
+        trace.current = cause
+
+    def _apply(self, entry: Entry) -> None:
+        trace = self.loop.trace
+        if trace.on:
+            trace.emit("raft.apply", self.name, index=entry.index, term=entry.term, what=shown(entry))
+        if entry.type == "EntryNormal":
+            if entry.data:
+                self.machine.apply(entry)
+        else:
+            self.conf_state = self.node.apply_conf_change(conf_change_of(entry))
+            trace.emit("raft.config", self.name, config=str(self.node.raft.config))
+        for listener in self.on_apply:
+            listener(entry)
+
+    def _maybe_snapshot(self) -> None:
+        raft = self.node.raft
+        if raft.log.applied - self.storage.snapshot().index < self.snapshot_count:
+            return
+        snapshot = self.storage.create_snapshot(raft.log.applied, self.conf_state, self.machine.snapshot())
+        upto = snapshot.index - self.keep_entries
+        if upto >= self.storage.first_index():
+            self.storage.compact(upto)
+        self.wal.save_snapshot(snapshot, self.storage)
+        self.loop.trace.emit("raft.snapshot", self.name, index=snapshot.index, term=snapshot.term, how="takes")
+
+    def _tell(self) -> None:
+        """Changes of role and commit index, for the trace."""
+        raft = self.node.raft
+        role, term, committed = self._told
+        self._told = (raft.role, raft.term, raft.log.committed)
+        if (role, term) != (raft.role, raft.term):
+            self.loop.trace.emit("raft.role", self.name, role=ROLES[raft.role], term=raft.term)
+        if committed != raft.log.committed:
+            index = raft.log.committed
+            self.loop.trace.emit("raft.commit", self.name, index=index, term=raft.log.term_or_zero(index))
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def crash(self) -> None:
+        """Stop where it stands, and lose what the disk has not synced."""
+        self.component.kill()
+        self.wal.disk.crash()
+        self.loop.trace.emit("raft.crash", self.name)
+
+    def view(self) -> dict[str, Any]:
+        """What it believes, and its log."""
+        raft = self.node.raft
+        first, last = raft.log.first_index, raft.log.last_index
+        return {
+            "role": ROLES[raft.role],
+            "term": raft.term,
+            "vote": raft.vote,
+            "lead": raft.lead,
+            "committed": raft.log.committed,
+            "applied": raft.log.applied,
+            "log": {str(e.index): f"{e.term} {shown(e)}" for e in raft.log.slice(first, last + 1)} if first <= last else {},
+        }
+
+    def check_invariants(self) -> None:
+        """AssertionError when node and storage contradict each other."""
+        self.node.check_invariants()
+        self.storage.check_invariants()
+
+
+def shown(entry: Entry, most: int = 24) -> str:
+    """What an entry holds, in a few characters."""
+    if entry.type != "EntryNormal":
+        return f"change {conf_change_of(entry)}".rstrip() if entry.data else "leave joint"
+    text = entry.data.partition(b"\x00")[0].decode("utf-8", "replace")
+    return text if len(text) <= most else text[: most - 1] + "…"
