@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from k8slab.raft.errors import RaftError
-from k8slab.raft.messages import ConfState, Entry, Message, ReadState, Snapshot, conf_change_of
+from k8slab.raft.messages import ConfChange, ConfState, Entry, Message, ReadState, Snapshot, conf_change_of
 from k8slab.raft.node import Node, Ready
 from k8slab.raft.state import RaftConfig
 from k8slab.raft.storage import MemoryStorage
@@ -71,6 +71,26 @@ ROLES = {
 }
 
 
+class _Applied(MemoryStorage):
+    """A snapshot for a follower is taken when it is needed: of what is applied now, with who belongs to the group now.
+
+    The one on the disk may be older than the follower's membership.
+    """
+
+    def __init__(self, saved: MemoryStorage, take: Callable[[], Snapshot]) -> None:
+        super().__init__()
+        self.__dict__.update(saved.__dict__)
+        self._take = take
+
+    @property
+    def saved(self) -> Snapshot:
+        """The newest that is on the disk."""
+        return super().snapshot()
+
+    def snapshot(self) -> Snapshot:
+        return self._take()
+
+
 class Member:
     """One member of a group, from its start to its crash; what survives is on its disk.
 
@@ -102,9 +122,10 @@ class Member:
         self.tick_ms = tick_ms
         self.snapshot_count = snapshot_count
         self.keep_entries = keep_entries
-        self.storage = self._open(voters)
-        snapshot = self.storage.snapshot()
+        self.storage = _Applied(self._open(voters), self._snapshot_now)
+        snapshot = self.storage.saved
         machine.restore(snapshot.data)
+        self._applied = (snapshot.index, snapshot.term)
         self.node = Node(replace(config, applied=snapshot.index), self.storage, seed=loop.stream(f"{name}/elections"))
         self.conf_state: ConfState = snapshot.conf_state
         self.on_read: list[Callable[[ReadState], None]] = []
@@ -126,6 +147,10 @@ class Member:
             storage.apply_snapshot(Snapshot(1, 1, ConfState(voters), b""))
             self.wal.save_snapshot(storage.snapshot(), storage)
         return storage
+
+    def _snapshot_now(self) -> Snapshot:
+        index, term = self._applied
+        return Snapshot(index, term, self.conf_state, self.machine.snapshot())
 
     # -- what comes in -----------------------------------------------------------------------------
 
@@ -196,6 +221,7 @@ class Member:
             storage.apply_snapshot(ready.snapshot)
             took += self.wal.save_snapshot(ready.snapshot, storage)
             self.machine.restore(ready.snapshot.data)
+            self._applied = (ready.snapshot.index, ready.snapshot.term)
             self.conf_state = ready.snapshot.conf_state
             trace.emit("raft.snapshot", self.name, index=ready.snapshot.index, term=ready.snapshot.term, how="restores")
         if ready.entries:
@@ -225,18 +251,27 @@ class Member:
         trace = self.loop.trace
         if trace.on:
             trace.emit("raft.apply", self.name, index=entry.index, term=entry.term, what=shown(entry))
+        self._applied = (entry.index, entry.term)
         if entry.type == "EntryNormal":
             if entry.data:
                 self.machine.apply(entry)
         else:
-            self.conf_state = self.node.apply_conf_change(conf_change_of(entry))
-            trace.emit("raft.config", self.name, config=str(self.node.raft.config))
+            self._change_group(conf_change_of(entry))
         for listener in self.on_apply:
             listener(entry)
 
+    def _change_group(self, change: ConfChange) -> None:
+        """Every member decides alike whether a committed change fits; one that does not changes nothing."""
+        try:
+            self.conf_state = self.node.apply_conf_change(change)
+        except RaftError as error:
+            self.loop.trace.emit("raft.drop", self.name, what=f"change {change}", why=str(error))
+        else:
+            self.loop.trace.emit("raft.config", self.name, config=str(self.node.raft.config))
+
     def _maybe_snapshot(self) -> None:
         raft = self.node.raft
-        if raft.log.applied - self.storage.snapshot().index < self.snapshot_count:
+        if raft.log.applied - self.storage.saved.index < self.snapshot_count:
             return
         snapshot = self.storage.create_snapshot(raft.log.applied, self.conf_state, self.machine.snapshot())
         upto = snapshot.index - self.keep_entries
