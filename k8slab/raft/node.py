@@ -133,16 +133,16 @@ class Node:
 
     def has_ready(self) -> bool:
         """Whether there is something to do."""
-        raft = self.raft
+        raft, log = self.raft, self.raft.log
         return bool(
             raft.outbox
             or raft.after_saving
-            or raft.log.in_progress < raft.log.offset + len(raft.log.unstable)
-            or raft.log.has_next_committed
+            or log.in_progress < log.offset + len(log.unstable)
+            or (log.committed > log.applying and log.has_next_committed)
+            or (raft.term, raft.vote, log.committed) != self._hard
+            or (raft.lead, raft.role) != self._soft
             or raft.read_states
-            or raft.soft_state != self._soft
-            or raft.hard_state != self._hard
-            or raft.log.next_unstable_snapshot is not None
+            or log.next_unstable_snapshot is not None
         )
 
     def ready(self) -> Ready:

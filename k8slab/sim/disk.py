@@ -11,6 +11,7 @@ Simplified: one file does not reorder its own writes; directories are always dur
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["Disk", "DiskError"]
@@ -22,6 +23,19 @@ class DiskError(OSError):
     """The disk refused an operation (an injected fault, or no space left)."""
 
 
+@dataclass(slots=True)
+class _File:
+    """The first `synced` bytes of `content` are durable; or `instead` is, where a new file's name is not yet."""
+
+    content: bytearray = field(default_factory=bytearray)
+    synced: int = 0
+    instead: bytes | None = None
+
+    @property
+    def durable(self) -> bytes:
+        return bytes(self.content[: self.synced]) if self.instead is None else self.instead
+
+
 class Disk:
     """Files by name. `capacity` in bytes; `fail_next` makes the next operations of a kind fail."""
 
@@ -29,9 +43,9 @@ class Disk:
         self._rng = rng
         self.capacity = capacity
         self._sync_ms = sync_ms
-        self._durable: dict[str, bytes] = {}
-        self._cached: dict[str, bytes] = {}
+        self._files: dict[str, _File] = {}
         self._failures: dict[str, int] = {}
+        self._used = 0
         self.syncs = 0
 
     def fail_next(self, operation: str, times: int = 1) -> None:
@@ -43,25 +57,30 @@ class Disk:
     def append(self, name: str, data: bytes) -> None:
         """Add `data` at the end of file `name` (made when missing). Not durable before `sync`."""
         self._check("append", len(data))
-        self._cached[name] = self._cached.get(name, b"") + data
+        self._used += len(data)
+        self._files.setdefault(name, _File()).content += data
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file anew and rename it over the old one: after a crash either content is there, whole."""
-        self._check("replace", len(data) - len(self._cached.get(name, b"")))
-        self._cached[name] = data
-        self._durable[name] = self._rng.choice((data, self._durable[name])) if name in self._durable else data
+        old = self._files.get(name)
+        growth = len(data) - (len(old.content) if old is not None else 0)
+        self._check("replace", growth)
+        self._used += growth
+        new = self._files[name] = _File(bytearray(data), synced=len(data))
+        if old is not None and self._rng.random() < 0.5:
+            new.instead = old.durable
 
     def delete(self, name: str) -> None:
         """Remove a file; FileNotFoundError when there is none."""
-        if name not in self._cached:
+        if name not in self._files:
             raise FileNotFoundError(name)
-        del self._cached[name]
-        self._durable.pop(name, None)
+        self._used -= len(self._files.pop(name).content)
 
     def sync(self, name: str) -> int:
         """Make file `name` durable. Returns how many ms the caller must wait before it may rely on that."""
         self._check("sync", 0)
-        self._durable[name] = self._cached.get(name, b"")
+        file = self._files.setdefault(name, _File())
+        file.synced, file.instead = len(file.content), None
         self.syncs += 1
         low, high = self._sync_ms
         return low if low == high else self._rng.randint(low, high)
@@ -69,35 +88,38 @@ class Disk:
     def read(self, name: str) -> bytes:
         """What a running process sees, synced or not; FileNotFoundError when there is no such file."""
         self._check("read", 0)
-        if name not in self._cached:
+        if name not in self._files:
             raise FileNotFoundError(name)
-        return self._cached[name]
+        return bytes(self._files[name].content)
 
     def names(self) -> list[str]:
-        return sorted(self._cached)
+        return sorted(self._files)
 
     @property
     def used(self) -> int:
         """Bytes in all files."""
-        return sum(len(data) for data in self._cached.values())
+        return self._used
 
     def unsynced(self, name: str) -> int:
-        """How many bytes at the end of `name` a crash could lose."""
-        durable, cached = self._durable.get(name, b""), self._cached.get(name, b"")
-        return len(cached) - len(durable) if cached.startswith(durable) else len(cached)
+        """How many bytes of `name` a crash could lose."""
+        file = self._files.get(name)
+        if file is None:
+            return 0
+        return len(file.content) - (file.synced if file.instead is None else 0)
 
     def crash(self) -> None:
         """Power loss: every file falls back to what is durable plus a random part of what was appended since."""
-        for name in sorted(self._cached):
-            durable, cached = self._durable.get(name, b""), self._cached[name]
-            if cached.startswith(durable) and len(cached) > len(durable):
-                tail = cached[len(durable) :]
-                kept = self._rng.randint(0, len(tail))
+        for name in self.names():
+            file = self._files[name]
+            kept = bytes(file.durable)
+            tail = len(file.content) - file.synced
+            if file.instead is None and tail:
+                more = self._rng.randint(0, tail)
                 if self._rng.random() < 0.5:
-                    kept -= kept % _SECTOR
-                durable += tail[:kept]
-            self._durable[name] = durable
-        self._cached = dict(self._durable)
+                    more -= more % _SECTOR
+                kept = bytes(file.content[: file.synced + more])
+            self._used += len(kept) - len(file.content)
+            self._files[name] = _File(bytearray(kept), synced=len(kept))
 
     def _check(self, operation: str, growth: int) -> None:
         if self._failures.get(operation, 0) > 0:
@@ -107,8 +129,9 @@ class Disk:
             raise DiskError(28, f"no space left on device: {self.used + growth} bytes wanted, {self.capacity} there")
 
     def view(self) -> dict[str, Any]:
-        return {name: {"bytes": len(data), "unsynced": self.unsynced(name)} for name, data in self._cached.items()}
+        return {n: {"bytes": len(file.content), "unsynced": self.unsynced(n)} for n, file in self._files.items()}
 
     def check_invariants(self) -> None:
-        """AssertionError when a durable file is unknown to the running system."""
-        assert self._durable.keys() <= self._cached.keys(), "a durable file is not visible"
+        """AssertionError when the books do not balance."""
+        assert self._used == sum(len(file.content) for file in self._files.values()), "bytes are miscounted"
+        assert all(file.synced <= len(file.content) for file in self._files.values()), "more is durable than is there"
