@@ -253,7 +253,9 @@ class RaftCluster:
         read.value, read.state = machine.values.get(read.key), "answered"
         read.index = member.node.raft.log.applying
 
-    def change(self, text: str, *, via: int | None = None, transition: Literal["auto", "implicit", "explicit"] = "auto") -> None:
+    def change(
+        self, text: str, *, via: int | None = None, transition: Literal["auto", "implicit", "explicit"] = "auto"
+    ) -> None:
         """Change the group: `v4` adds voter 4, `l5` a learner, `r1` removes 1. New members start empty."""
         change = ConfChange.parse(text, transition=transition)
         for one in change.changes:

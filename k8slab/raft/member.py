@@ -28,9 +28,15 @@ add_kinds(
     {
         "raft.role": Kind("state", 1, ("role", "term"), "{role}, term {term}", "is {role} of term {term} now"),
         "raft.send": Kind(
-            "request", 2, ("type", "to", "term", "index", "count"), "{type} to {to}", "sends {type} to {to}, term {term}"
+            "request",
+            2,
+            ("type", "to", "term", "index", "count"),
+            "{type} to {to}",
+            "sends {type} to {to}, term {term}",
         ),
-        "raft.receive": Kind("serve", 2, ("type", "sender", "term"), "{type} from {sender}", "hears {type} from {sender}"),
+        "raft.receive": Kind(
+            "serve", 2, ("type", "sender", "term"), "{type} from {sender}", "hears {type} from {sender}"
+        ),
         "raft.append": Kind(
             "write", 2, ("index", "term", "what"), "saves {term}/{index}", "saves entry {index} of term {term}: {what}"
         ),
@@ -159,9 +165,7 @@ class Member:
         self._put(cause, lambda: self._hear(message))
 
     def _hear(self, message: Message) -> None:
-        self.loop.trace.emit(
-            "raft.receive", self.name, type=message.type, sender=message.sender, term=message.term
-        )
+        self.loop.trace.emit("raft.receive", self.name, type=message.type, sender=message.sender, term=message.term)
         self._try(lambda: self.node.step(message), str(message.type))
 
     def call(self, action: Callable[[Node], None], what: str) -> None:
@@ -310,7 +314,9 @@ class Member:
             "lead": raft.lead,
             "committed": raft.log.committed,
             "applied": raft.log.applied,
-            "log": {str(e.index): f"{e.term} {shown(e)}" for e in raft.log.slice(first, last + 1)} if first <= last else {},
+            "log": {str(e.index): f"{e.term} {shown(e)}" for e in raft.log.slice(first, last + 1)}
+            if first <= last
+            else {},
         }
 
     def check_invariants(self) -> None:

@@ -33,9 +33,7 @@ def screened(node: RaftState, entries: Sequence[Entry]) -> list[Entry]:
 
 def _refusal(node: RaftState, change: ConfChange) -> str:
     if node.pending_conf_index > node.log.applied:
-        return (
-            f"possible unapplied conf change at index {node.pending_conf_index} (applied to {node.log.applied})"
-        )
+        return f"possible unapplied conf change at index {node.pending_conf_index} (applied to {node.log.applied})"
     if node.config.is_joint and change.changes:
         return "must transition out of joint config first"
     if not node.config.is_joint and not change.changes:
@@ -91,4 +89,3 @@ def leave_when_due(node: RaftState) -> Message | None:
     if node.role != "StateLeader" or not node.config.auto_leave or node.log.applied < node.pending_conf_index:
         return None
     return Message("MsgProp", sender=node.id, entries=(ConfChange().entry(),))
-

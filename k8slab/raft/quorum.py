@@ -49,9 +49,7 @@ def vote_result(voters: Sequence[int], votes: Mapping[int, bool]) -> VoteResult:
     return "VotePending" if yes + missing >= needed else "VoteLost"
 
 
-def joint_committed_index(
-    incoming: Sequence[int], outgoing: Sequence[int], acked: Callable[[int], int | None]
-) -> int:
+def joint_committed_index(incoming: Sequence[int], outgoing: Sequence[int], acked: Callable[[int], int | None]) -> int:
     """Committed is what both majorities have (an empty half agrees with everything)."""
     return min(committed_index(incoming, acked), committed_index(outgoing, acked))
 

@@ -184,4 +184,3 @@ def handle_heartbeat_response(node: RaftState, m: Message, progress: Progress) -
 def reduce_uncommitted(node: RaftState, entries: Sequence[Entry]) -> None:
     """Entries were applied. A follower's count is 0 and stays so."""
     node.uncommitted_size = max(0, node.uncommitted_size - payload_size(entries))
-

@@ -95,4 +95,3 @@ def _restore(node: RaftState, snapshot: Snapshot) -> bool:
     text = "%x [commit: %d, lastindex: %d, lastterm: %d] restored snapshot [index: %d, term: %d]"
     node.say("INFO", text, node.id, node.log.committed, last.index, last.term, at.index, at.term)
     return True
-

@@ -82,9 +82,7 @@ class RaftState:
     The other modules of the package are the rules by which this changes; this one knows roles and the outbox.
     """
 
-    def __init__(
-        self, options: RaftConfig, storage: Storage, rng: random.Random, logger: Logger | None = None
-    ) -> None:
+    def __init__(self, options: RaftConfig, storage: Storage, rng: random.Random, logger: Logger | None = None) -> None:
         hard, conf = storage.initial_state()
         self.options = options
         self.id = options.id
