@@ -6,6 +6,8 @@ Every golden file has an adapter, the module `tests/conformance/adapters/<stem, 
     def records(doc) -> Iterator[tuple[str, Any]]       anything else: (record name, actual), names as in compare.py
 
 A file with another stem finds its adapter by its `topic`, else `live.py` (API scenarios) or `ctl.py` (timelines).
+Raft's scripts (`*.txt`) are carried out by `raft_scripts.py`, and judged by what they say themselves.
+
 What we return is emitted as JSON lines and judged by `compare.py`, which is never changed. A case whose adapter
 raises is named on stderr and emits nothing, so the comparator counts it as missing; a file without adapter too.
 """
@@ -16,6 +18,7 @@ import argparse
 import contextlib
 import importlib
 import importlib.util
+import itertools
 import json
 import subprocess
 import sys
@@ -37,6 +40,8 @@ Records = Iterator[tuple[str, Callable[[], Json]]]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from tests.conformance import raft_scripts  # noqa: E402 - the line above makes it importable
+
 
 class AdapterMissingError(LookupError):
     """No adapter module exists for a golden file."""
@@ -45,7 +50,7 @@ class AdapterMissingError(LookupError):
 def golden(paths: list[Path]) -> list[Path]:
     """The files named, and all golden files of the folders named (what the comparator would take)."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
-    return [file for file in files if file.stem not in NOT_GOLDEN and file.parent.name != "inputs"]
+    return [file for file in files if file.suffix != ".txt" and file.stem not in NOT_GOLDEN and file.parent.name != "inputs"]
 
 
 def candidates(stem: str, doc: dict[str, Json]) -> list[str]:
@@ -99,6 +104,26 @@ def complain(file: Path, name: str) -> None:
     print(f"{file.stem}: {name}: the adapter raised\n{last}", file=sys.stderr)
 
 
+def judge_scripts(files: list[Path], limit: int) -> int:
+    """Carry Raft's scripts out and print how many commands of each answered as upstream; the exit code."""
+    left, failed = limit, False
+    for file in files:
+        answers = list(raft_scripts.answers(file))
+        wrong = [answer for answer in answers if answer.actual != answer.expected]
+        print(f"{file.parent.name}/{file.stem}: {len(answers) - len(wrong)}/{len(answers)}")
+        for answer in wrong[: max(0, left)]:
+            print(raft_scripts.difference(answer))
+        left -= len(wrong)
+        failed = failed or bool(wrong)
+    return 1 if failed else 0
+
+
+def emit_script(file: Path) -> Iterator[str]:
+    """JSON lines for one of Raft's scripts."""
+    for answer in raft_scripts.answers(file):
+        yield json.dumps({"file": file.stem, "name": f"command {answer.number}", "actual": answer.actual})
+
+
 def judge(files: list[Path], lines: Iterator[str], limit: int) -> int:
     """Hand the lines to the comparator in a process of its own; its exit code."""
     command = [sys.executable, str(HERE / "compare.py"), *map(str, files), "--limit", str(limit)]
@@ -121,7 +146,8 @@ def main(argv: list[str] | None = None) -> int:
         if not path.exists():
             parser.error(f"{path}: no such file or folder")
     files = golden(args.paths)
-    if not files:
+    scripts = [script for path in args.paths for script in raft_scripts.scripts(path)]
+    if not files and not scripts:
         parser.error(f"no golden files in {', '.join(map(str, args.paths))}")
     if twice := [stem for stem, count in Counter(file.stem for file in files).items() if count > 1]:
         parser.error(f"several files named {twice[0]}.json: give them one at a time")
@@ -129,7 +155,10 @@ def main(argv: list[str] | None = None) -> int:
     with contextlib.redirect_stdout(sys.stderr):  # an adapter that prints must not spoil the lines
         lines = (line for file in files for line in emit(file))
         if not args.emit:
-            return judge(files, lines, args.limit)
+            with contextlib.redirect_stdout(out):
+                codes = [judge_scripts(scripts, args.limit)] if scripts else []
+            return max([*codes, *([judge(files, lines, args.limit)] if files else [])])
+        lines = itertools.chain(lines, (line for script in scripts for line in emit_script(script)))
         count = 0
         for line in lines:
             print(line, file=out)
