@@ -13,13 +13,24 @@ and returns violations; the same judges serve tests, chapters and the grading of
 
 The caller's duties: keep the whole trace (`keep=None`) of the run that is judged.
 
-Simplified: Raft safety and linearizability come with the etcd cluster.
+Raft's five properties are in `RAFT`; answers that clients got are judged by `not_linearizable`.
+
+Simplified: a history is judged as one of registers (read, write, compare and set), key by key.
 """
 
 from k8slab.check.convergence import Convergence
 from k8slab.check.judge import Change, Judge, Violation, judge, timeline
+from k8slab.check.linearizability import Operation, linearizable, not_linearizable
 from k8slab.check.lost_update import NoLostUpdate
 from k8slab.check.ownership import Ownership, RolloutBounds
+from k8slab.check.raft import (
+    RAFT,
+    ElectionSafety,
+    LeaderAppendOnly,
+    LeaderCompleteness,
+    LogMatching,
+    StateMachineSafety,
+)
 from k8slab.check.watch_order import WatchOrder
 
 ALL: tuple[Judge, ...] = (WatchOrder(), NoLostUpdate(), Ownership(), RolloutBounds(), Convergence())
@@ -27,14 +38,23 @@ ALL: tuple[Judge, ...] = (WatchOrder(), NoLostUpdate(), Ownership(), RolloutBoun
 
 __all__ = [
     "ALL",
+    "RAFT",
     "Change",
     "Convergence",
+    "ElectionSafety",
     "Judge",
+    "LeaderAppendOnly",
+    "LeaderCompleteness",
+    "LogMatching",
     "NoLostUpdate",
+    "Operation",
     "Ownership",
     "RolloutBounds",
+    "StateMachineSafety",
     "Violation",
     "WatchOrder",
     "judge",
+    "linearizable",
+    "not_linearizable",
     "timeline",
 ]

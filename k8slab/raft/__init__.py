@@ -8,7 +8,7 @@ A node is a state machine without clock, thread or I/O: time and messages go in,
 True
 >>> write = raft.propose("x=1")
 >>> raft.run(until=lambda: write.state == "applied"), write.index
-(True, 4)
+(True, 3)
 
 One node alone is `Node`; `interaction` drives nodes by script; `paper` holds the paper's rules as experiments;
 `k8slab.check.RAFT` judges a trace. The caller's duties: save before sending, apply in order, call `advance()`.

@@ -111,7 +111,7 @@ class RaftCluster:
         self.name = name
         self.members: dict[int, Member] = {}
         self._machine = machine
-        self._options = {"pre_vote": True, "check_quorum": True, "step_down_on_removal": True, **options}
+        self._options = {"pre_vote": True, "check_quorum": True, **options}
         self._disks: dict[int, Disk] = {}
         self._sync_ms = sync_ms
         self._tick_ms = tick_ms

@@ -112,9 +112,6 @@ def committed_picture(voters: Sequence[int], acked: Callable[[int], int | None])
     width = len(voters)
     lines = [" " * width + "    idx"]
     for voter in sorted(voters):
-        if known[voter] is None:
-            bar = "?" + " " * width
-        else:
-            bar = "x" * bars[voter] + ">" + " " * (width - bars[voter])
-        lines.append(f"{bar} {known[voter] or 0:5d}    (id={voter})")
+        bar = "?" if known[voter] is None else "x" * bars[voter] + ">"
+        lines.append(f"{bar:{width + 1}} {known[voter] or 0:5d}    (id={voter})")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ Tasks: `<name>/run` takes one message at a time and carries out what is ready, `
 and sending lies an `await` when the disk takes time: there a crash finds a promise that was never made.
 
 Upstream: etcd server/etcdserver/raft.go (raftNode), server.go (applyAll, snapshot)
-Simplified: entries are applied by the task that saves them, not by one of its own.
+Simplified: a removed member stops after ten ticks (etcd: after a second); entries are applied by the task that saves them, not by one of its own.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ add_kinds(
         "raft.propose": Kind("request", 1, ("what",), "proposes {what}", "proposes {what}"),
         "raft.drop": Kind("wait", 1, ("what", "why"), "drops {what}", "takes no proposal {what}: {why}"),
         "raft.config": Kind("state", 1, ("config",), "{config}", "works with the configuration {config}"),
+        "raft.leave": Kind("state", 1, (), "leaves", "was removed from the group and stops"),
         "raft.crash": Kind("state", 1, (), "crashes", "crashes; unsynced writes may be lost"),
         "raft.start": Kind("state", 1, ("term", "last"), "starts", "starts with term {term} and entries up to {last}"),
     }
@@ -272,6 +273,14 @@ class Member:
             self.loop.trace.emit("raft.drop", self.name, what=f"change {change}", why=str(error))
         else:
             self.loop.trace.emit("raft.config", self.name, config=str(self.node.raft.config))
+            if any((one.type, one.node) == ("RemoveNode", self.node.raft.id) for one in change.changes):
+                self.loop.call_later(10 * self.tick_ms, self._leave)
+
+    def _leave(self) -> None:
+        """Removed: it has told the others for a while that this is committed, and stops for good."""
+        if self.component.alive and self.node.raft.id not in self.node.raft.progress:
+            self.loop.trace.emit("raft.leave", self.name)
+            self.component.kill()
 
     def _maybe_snapshot(self) -> None:
         raft = self.node.raft

@@ -50,7 +50,8 @@ class AdapterMissingError(LookupError):
 def golden(paths: list[Path]) -> list[Path]:
     """The files named, and all golden files of the folders named (what the comparator would take)."""
     files = [file for path in paths for file in (sorted(path.rglob("*.json")) if path.is_dir() else [path])]
-    return [file for file in files if file.suffix != ".txt" and file.stem not in NOT_GOLDEN and file.parent.name != "inputs"]
+    files = [file for file in files if file.suffix == ".json"]
+    return [file for file in files if file.stem not in NOT_GOLDEN and file.parent.name != "inputs"]
 
 
 def candidates(stem: str, doc: dict[str, Json]) -> list[str]:
