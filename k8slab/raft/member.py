@@ -70,6 +70,9 @@ class Machine(Protocol):
         """Become what `snapshot` gave."""
 
 
+LEAVE_TICKS, SNAPSHOT_TICKS = 10, 10
+"""How long a removed member stays to tell the others, and how long a snapshot may be under way."""
+
 ROLES = {
     "StateFollower": "follower",
     "StatePreCandidate": "pre-candidate",
@@ -251,6 +254,15 @@ class Member:
         )
         self.network.send(self.name, to, (trace.current, message))
         trace.current = cause
+        if message.type == "MsgSnap" and message.snapshot is not None:
+            index = message.snapshot.index
+            self.loop.call_later(SNAPSHOT_TICKS * self.tick_ms, lambda: self._doubt_snapshot(message.to, index))
+
+    def _doubt_snapshot(self, to: int, index: int) -> None:
+        """Whoever carries a snapshot says whether it arrived; here: no answer in time is a no."""
+        progress = self.node.raft.progress.get(to)
+        if self.component.alive and progress is not None and progress.pending_snapshot == index:
+            self.call(lambda node: node.report_snapshot(to, failed=True), f"snapshot for {to}")
 
     def _apply(self, entry: Entry) -> None:
         trace = self.loop.trace
@@ -273,8 +285,8 @@ class Member:
             self.loop.trace.emit("raft.drop", self.name, what=f"change {change}", why=str(error))
         else:
             self.loop.trace.emit("raft.config", self.name, config=str(self.node.raft.config))
-            if any((one.type, one.node) == ("RemoveNode", self.node.raft.id) for one in change.changes):
-                self.loop.call_later(10 * self.tick_ms, self._leave)
+            if self.node.raft.id not in self.node.raft.progress:
+                self.loop.call_later(LEAVE_TICKS * self.tick_ms, self._leave)
 
     def _leave(self) -> None:
         """Removed: it has told the others for a while that this is committed, and stops for good."""
