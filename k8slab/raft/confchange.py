@@ -139,7 +139,7 @@ class _Draft:
 
     def _set_learner(self, node: int, is_learner: bool) -> None:
         if self.progress[node].is_learner != is_learner:
-            self.progress[node] = _copy(self.progress[node])
+            self.progress[node] = self.progress[node].copy()
             self.progress[node].is_learner = is_learner
 
     def result(self, *, auto_leave: bool = False) -> Change:
@@ -153,13 +153,6 @@ class _Draft:
         change = Change(found, dict(sorted(self.progress.items())))
         _check(change)
         return change
-
-
-def _copy(progress: Progress) -> Progress:
-    twin = Progress(inflights=progress.inflights)
-    for name in Progress.__slots__:
-        setattr(twin, name, getattr(progress, name))
-    return twin
 
 
 def simple(

@@ -43,6 +43,7 @@ Channels = tuple[tuple[tuple[int, int], tuple[Message, ...]], ...]
 
 class _State(NamedTuple):
     nodes: tuple[Node, ...]
+    node_keys: tuple[Any, ...]
     channels: Channels
     proposed: int
     lost: int
@@ -51,7 +52,7 @@ class _State(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for states that behave alike."""
-        return tuple(map(_node_key, self.nodes)), self.channels, self.proposed, self.lost
+        return self.node_keys, self.channels, self.proposed, self.lost
 
 
 def explore(
@@ -64,7 +65,8 @@ def explore(
     node: type[Node] = Node,
 ) -> Explored:
     """Look at all states within these bounds, at most `most`. `node`: a wrong one shows what is found."""
-    start = _State(_group(nodes, node), (), 0, 0, ())
+    group = _group(nodes, node)
+    start = _State(group, tuple(map(_node_key, group)), (), 0, 0, ())
     seen = {start.key: None}
     waiting = deque([start])
     steps = 0
@@ -139,8 +141,12 @@ def _changed(state: _State, at: int, event: tuple[Any, ...]) -> _State:
     for message in _settle(node):
         pair = (message.sender, message.to)
         channels[pair] = (*channels.get(pair, ()), message)
-    nodes = (*state.nodes[:at], node, *state.nodes[at + 1 :])
-    return state._replace(nodes=nodes, channels=tuple(sorted(channels.items())), path=(*state.path, event))
+    return state._replace(
+        nodes=(*state.nodes[:at], node, *state.nodes[at + 1 :]),
+        node_keys=(*state.node_keys[:at], _node_key(node), *state.node_keys[at + 1 :]),
+        channels=tuple(sorted(channels.items())),
+        path=(*state.path, event),
+    )
 
 
 def _without_first(state: _State, channel: tuple[int, int]) -> _State:
@@ -156,18 +162,18 @@ def _clone(node: Node) -> Node:
     twin = copy.copy(node)
     raft = twin.raft = copy.copy(node.raft)
     log = raft.log = copy.copy(raft.log)
-    log.storage = copy.deepcopy(log.storage, {id(entry): entry for entry in log.storage._entries})  # type: ignore[attr-defined]
+    assert isinstance(log.storage, MemoryStorage)
+    log.storage = log.storage.copy()
     log.unstable = list(log.unstable)
     raft.votes = dict(raft.votes)
     raft.outbox, raft.after_saving, raft.read_states = [], [], []
-    raft.progress = {id: copy.deepcopy(progress) for id, progress in raft.progress.items()}
+    raft.progress = {id: progress.copy() for id, progress in raft.progress.items()}
     return twin
 
 
 def _node_key(node: Node) -> tuple[Any, ...]:
     raft = node.raft
-    storage = raft.log.storage
-    terms = tuple(storage.term(index) for index in range(2, storage.last_index() + 1))
+    terms = tuple(_terms(node))
     known: tuple[Any, ...] = ()
     if raft.role == "StateCandidate":
         known = tuple(sorted(raft.votes.items()))
@@ -202,7 +208,7 @@ def _broken(nodes: tuple[Node, ...]) -> Iterator[str]:
 def _terms(node: Node) -> list[int]:
     """The terms of a log's entries from the second on: a leader writes each place once, so the term tells the entry."""
     storage = node.raft.log.storage
-    return [storage.term(index) for index in range(2, storage.last_index() + 1)]
+    return [entry.term for entry in storage.entries(2, storage.last_index() + 1)] if storage.last_index() > 1 else []
 
 
 def _told(path: tuple[Any, ...]) -> str:

@@ -52,6 +52,13 @@ class Inflights:
         self._sent.clear()
         self._bytes = 0
 
+    def copy(self) -> Inflights:
+        """The same messages under way, counted apart from now on."""
+        twin = Inflights(self.size, self.max_bytes)
+        twin._sent = self._sent.copy()
+        twin._bytes = self._bytes
+        return twin
+
 
 class Progress:
     """One follower as the leader sees it (a leader keeps one for itself, too).
@@ -84,6 +91,13 @@ class Progress:
         self.paused = False
         self.inflights = inflights
         self.is_learner = is_learner
+
+    def copy(self) -> Progress:
+        """The same knowledge, which changes apart from now on."""
+        twin = Progress(match=self.match, next=self.next, inflights=self.inflights.copy(), is_learner=self.is_learner)
+        twin.sent_commit, twin.state, twin.paused = self.sent_commit, self.state, self.paused
+        twin.pending_snapshot, twin.recent_active = self.pending_snapshot, self.recent_active
+        return twin
 
     def _enter(self, state: ProgressState) -> None:
         self.paused = False

@@ -5,6 +5,7 @@ Upstream: go.etcd.io/raft/v3 storage.go
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -113,6 +114,12 @@ class MemoryStorage:
             raise SnapshotOutOfDateError
         self._snapshot = snapshot
         self._entries = [Entry(snapshot.term, snapshot.index)]
+
+    def copy(self) -> MemoryStorage:
+        """The same entries, which change apart from now on."""
+        twin = copy.copy(self)
+        twin._entries = list(self._entries)
+        return twin
 
     def check_invariants(self) -> None:
         """AssertionError unless indexes follow each other and terms never fall."""
