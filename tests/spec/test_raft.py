@@ -1,0 +1,86 @@
+"""Raft: the paper clause by clause, upstream's scripts line for line, schedules of faults, every order in small scopes.
+
+Spec: Ongaro, Ousterhout, "In Search of an Understandable Consensus Algorithm (Extended Version)"; go.etcd.io/raft/v3.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from k8slab.raft.chaos import Schedule, generate, play, shortest
+from k8slab.raft.explore import explore
+from k8slab.raft.interaction import run_script
+from k8slab.raft.messages import NO_LIMIT
+from k8slab.raft.paper import CLAUSES, Clause
+from tests.conformance.raft_scripts import answers, difference, scripts
+from tests.counts import SOAK, examples
+
+UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "golden" / "raft"
+SCHEDULES, PARTS = examples(1_000), 20
+
+
+@pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: f"{clause.where}-{clause.rule}-{clause.says[:40]}")
+def test_a_clause_of_the_paper(clause: Clause) -> None:
+    clause.experiment()
+
+
+def test_every_part_of_figure_2_and_the_sections_that_are_used_have_clauses() -> None:
+    """The rules of figure 2 by their numbers there, and the sections whose algorithms are implemented."""
+    found = {f"{clause.where} {clause.rule}" for clause in CLAUSES}
+    figure = [f"AppendEntries {n}" for n in (1, 2, 3, 4, 5)] + [f"RequestVote {n}" for n in (1, 2)]
+    figure += ["State", "All servers", "Followers", "Candidates", *(f"Leaders {n}" for n in (1, 2, 3, 4))]
+    assert [rule for rule in figure if f"figure 2 {rule}" not in found] == []
+    sections = ("§5.2", "§5.3", "§5.4.1", "§5.4.2", "§5.4.3", "§6", "§7", "§8", "thesis §3.10", "thesis §4.1", "thesis §6.4")
+    assert [section for section in sections if not any(clause.where == section for clause in CLAUSES)] == []
+
+
+@pytest.mark.skipif(not UPSTREAM.exists(), reason="upstream's scripts lie beside the clone")
+@pytest.mark.parametrize("script", scripts(UPSTREAM) if UPSTREAM.exists() else [None], ids=lambda s: s and s.stem)
+def test_upstreams_script(script: Path) -> None:
+    wrong = [difference(answer) for answer in answers(script) if answer.actual != answer.expected]
+    assert not wrong, wrong[0]
+
+
+def test_a_script_of_our_own_is_what_it_prints() -> None:
+    text = "add-nodes 3 voters=(1,2,3) index=2\n----\n\ncampaign 1\n----\n\nstabilize log-level=none\n----\n\nraft-state\n----\n"
+    once = run_script(text)
+    assert once.endswith("1: StateLeader (Voter) Term:1 Lead:1\n2: StateFollower (Voter) Term:1 Lead:1\n3: StateFollower (Voter) Term:1 Lead:1\n")
+    assert run_script(once) == once
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_schedules_of_faults_break_nothing_and_the_group_recovers(part: int) -> None:
+    for seed in range(part, SCHEDULES, PARTS):
+        schedule = generate(seed)
+        outcome = play(schedule)
+        if outcome.problems or not outcome.alive:
+            small = shortest(schedule, lambda one: bool(play(one).problems) or not play(one).alive)
+            pytest.fail(f"seed {seed}: {outcome.problems or 'no write goes through afterwards'}\n{small}")
+
+
+def test_a_schedule_is_its_text() -> None:
+    for seed in range(100):
+        schedule = generate(seed)
+        assert Schedule.parse(str(schedule)) == schedule
+
+
+def test_the_same_schedule_gives_the_same_bytes() -> None:
+    schedule = generate(5)
+    assert play(schedule).trace.to_jsonl() == play(schedule).trace.to_jsonl()
+
+
+SCOPES = [
+    {"terms": 1, "entries": 2},
+    {"terms": 2, "entries": 1, "losses": 1},
+    {"terms": 2, "entries": 2, "losses": 0},
+    *([{"terms": 2, "entries": 1}, {"terms": 3, "entries": 0, "losses": 0}] if SOAK else []),
+]
+
+
+@pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: "-".join(f"{k}={v}" for k, v in scope.items()))
+def test_no_order_of_events_in_a_small_scope_breaks_anything(scope: dict[str, int]) -> None:
+    found = explore(**{"losses": NO_LIMIT, **scope})
+    assert found.problems == []
+    assert not found.cut
