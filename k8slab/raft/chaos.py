@@ -92,6 +92,7 @@ class _Run:
     """A schedule while it is played."""
 
     raft: RaftCluster
+    leaders: list[int] = field(default_factory=list)
     asked: list[tuple[Proposal | Read, Operation]] = field(default_factory=list)
 
     def note(self, what: Proposal | Read, operation: Operation) -> None:
@@ -115,6 +116,7 @@ class _Run:
         """Let time pass, and note which answers came."""
         end = self.raft.now_ms + int(ms)
         while self.raft.now_ms < end:
+            self._known("leader")
             self.raft.run(until=self._answered, for_ms=end - self.raft.now_ms)
             self.collect()
 
@@ -138,10 +140,10 @@ class _Run:
             self.raft.restart(known)
 
     def cut(self, source: str, target: str) -> None:
-        self.raft.cut(int(source), int(target))
+        self.raft.cut(self._known(source), self._known(target))
 
     def partition(self, *side: str) -> None:
-        self.raft.partition([int(id) for id in side])
+        self.raft.partition([self._known(id) for id in side])
 
     def heal(self) -> None:
         self.raft.heal()
@@ -157,8 +159,18 @@ class _Run:
             self.raft.change(" ".join(words))
 
     def _known(self, id: str) -> int:
-        """A member that was never added (its step was left out) is another word for the first."""
-        return int(id) if int(id) in self.raft.members else next(iter(self.raft.members))
+        """A member; `leader` and `former`: who leads and who did before, as far as the schedule has seen.
+
+        One that was never added (its step was left out) is another word for the first.
+        """
+        leader = self.raft.leader
+        if leader != NONE and self.leaders[-1:] != [leader]:
+            self.leaders.append(leader)
+        first = next(iter(self.raft.members))
+        if id in ("leader", "former"):
+            place = 1 if id == "leader" else 2
+            return self.leaders[-place] if len(self.leaders) >= place else first
+        return int(id) if int(id) in self.raft.members else first
 
 
 _STEPS: dict[str, Callable[..., None]] = {
@@ -243,30 +255,35 @@ def generate(seed: int, *, most: int = 40) -> Schedule:
     }
     steps: list[Word] = []
     known = size
+    mood = {kind: weight * rng.choice((0, 1, 1, 4)) for kind, weight in _WEIGHTS.items()}
+    longest = rng.choice((20, 100, 400))
     for number in range(rng.randint(most // 4, most)):
-        step = _step(rng, number, known)
+        step = _step(rng, mood, number, known)
         known += sum(word.startswith(("v", "l")) and int(word[1:]) > known for word in step[1:] if step[0] == "change")
-        steps += [step, ("run", str(rng.randint(1, 150)))]
+        steps += [step, ("run", str(rng.randint(1, longest)))]
     return Schedule(options, tuple(steps))
 
 
-def _step(rng: random.Random, number: int, known: int) -> Word:
-    def one() -> str:
-        return str(rng.randint(1, known))
+_WEIGHTS = {
+    "write": 35,
+    "read": 15,
+    "crash": 10,
+    "restart": 12,
+    "partition": 8,
+    "cut": 3,
+    "heal": 8,
+    "skew": 3,
+    "transfer": 2,
+    "change": 4,
+}
+"""How often each kind of step comes; a schedule has moods: some kinds never, some more often."""
 
-    kinds = {
-        "write": 35,
-        "read": 15,
-        "crash": 10,
-        "restart": 12,
-        "partition": 8,
-        "cut": 3,
-        "heal": 8,
-        "skew": 3,
-        "transfer": 2,
-        "change": 4,
-    }
-    kind = rng.choices(list(kinds), list(kinds.values()))[0]
+
+def _step(rng: random.Random, mood: Mapping[str, int], number: int, known: int) -> Word:
+    def one() -> str:
+        return rng.choice(("leader", "former", *map(str, range(1, known + 1))))
+
+    kind = rng.choices(list(mood), list(mood.values()))[0] if any(mood.values()) else "heal"
     match kind:
         case "write":
             return kind, f"{rng.choice('xy')}={number}", one()
@@ -274,7 +291,7 @@ def _step(rng: random.Random, number: int, known: int) -> Word:
             return kind, rng.choice("xy"), one()
         case "partition":
             ids = rng.sample(range(1, known + 1), rng.randint(1, known))
-            return kind, *map(str, ids)
+            return kind, *rng.choice((("leader",), tuple(map(str, ids))))
         case "cut":
             return kind, one(), one()
         case "skew":
@@ -282,8 +299,8 @@ def _step(rng: random.Random, number: int, known: int) -> Word:
         case "heal":
             return (kind,)
         case "change":
-            new = str(min(known + 1, 7))
-            return kind, *rng.choice(((f"v{new}",), (f"l{new}",), (f"r{one()}",), (f"v{new}", f"r{one()}")))
+            new, old = min(known + 1, 7), rng.randint(1, known)
+            return kind, *rng.choice(((f"v{new}",), (f"l{new}",), (f"r{old}",), (f"v{new}", f"r{old}")))
     return kind, one()
 
 

@@ -169,8 +169,13 @@ class Member:
         self._put(cause, lambda: self._hear(message))
 
     def _hear(self, message: Message) -> None:
-        self.loop.trace.emit("raft.receive", self.name, type=message.type, sender=message.sender, term=message.term)
-        self._try(lambda: self.node.step(message), str(message.type))
+        trace = self.loop.trace
+        if trace.on:
+            trace.emit("raft.receive", self.name, type=message.type, sender=message.sender, term=message.term)
+        try:
+            self.node.step(message)
+        except RaftError as error:
+            self._drop(str(message.type), error)
 
     def call(self, action: Callable[[Node], None], what: str) -> None:
         """Have the node do something in its next step, such as propose."""
@@ -180,7 +185,10 @@ class Member:
         try:
             action()
         except RaftError as error:
-            self.loop.trace.emit("raft.drop", self.name, what=what, why=str(error))
+            self._drop(what, error)
+
+    def _drop(self, what: str, error: RaftError) -> None:
+        self.loop.trace.emit("raft.drop", self.name, what=what, why=str(error))
 
     def _put(self, cause: int | None, action: Callable[[], None]) -> None:
         self._inbox.append((cause, action))
@@ -201,7 +209,8 @@ class Member:
             action()
             while self.node.has_ready():
                 await self._carry_out(self.node.ready())
-            await pause()
+            if self._inbox:
+                await pause()  # one message an action
 
     async def _carry_out(self, ready: Ready) -> None:
         """Save, send, apply: in this order, or a crash makes this node break its word."""
@@ -242,17 +251,11 @@ class Member:
     def _send(self, message: Message) -> None:
         trace = self.loop.trace
         cause = trace.current
-        to = self._endpoint(message.to)
-        trace.emit(
-            "raft.send",
-            self.name,
-            type=message.type,
-            to=message.to,
-            term=message.term,
-            index=message.index,
-            count=len(message.entries),
-        )
-        self.network.send(self.name, to, (trace.current, message))
+        if trace.on:
+            count = len(message.entries)
+            head: dict[str, Any] = {"type": message.type, "to": message.to, "term": message.term, "index": message.index}
+            trace.emit("raft.send", self.name, **head, count=count)
+        self.network.send(self.name, self._endpoint(message.to), (trace.current, message))
         trace.current = cause
         if message.type == "MsgSnap" and message.snapshot is not None:
             index = message.snapshot.index
@@ -282,7 +285,7 @@ class Member:
         try:
             self.conf_state = self.node.apply_conf_change(change)
         except RaftError as error:
-            self.loop.trace.emit("raft.drop", self.name, what=f"change {change}", why=str(error))
+            self._drop(f"change {change}", error)
         else:
             self.loop.trace.emit("raft.config", self.name, config=str(self.node.raft.config))
             if self.node.raft.id not in self.node.raft.progress:
