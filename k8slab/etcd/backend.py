@@ -14,7 +14,7 @@ from k8slab.etcd.pages import Pages
 from k8slab.etcd.revision import Revision
 
 _RECORD_OVERHEAD = 80
-"""Bytes beside key and value: bbolt's element and etcd's revision (33), numbers and tags of the KeyValue (47 at most)."""
+"""Bytes beside key and value: bbolt's element and etcd's revision (33), the KeyValue's tags and numbers (up to 47)."""
 
 
 class Backend:

@@ -24,7 +24,7 @@ from typing import Any
 
 from k8slab.etcd.errors import LeaseExistError, LeaseNotFoundError, LeaseTTLTooLargeError, NotPrimaryError
 
-__all__ = ["MAX_LEASE_TTL", "Lease", "Lessor"]
+__all__ = ["MAX_LEASE_TTL", "Lease", "Lessor", "min_lease_ttl"]
 
 MAX_LEASE_TTL = 9_000_000_000
 """Seconds."""
@@ -32,6 +32,17 @@ MAX_LEASE_TTL = 9_000_000_000
 REVOKE_RATE = 1_000
 RETRY_MS = 3_000
 """A lease whose revocation came to nothing is named again after this long."""
+
+
+def min_lease_ttl(election_timeout_ms: int = 1_000, heartbeat_ms: int = 100) -> int:
+    """The shortest TTL that a server grants, in seconds: three halves of the election timeout, so that a lease outlives
+    an election. 2 by default."""
+    if heartbeat_ms < 1 or election_timeout_ms < heartbeat_ms:
+        raise ValueError(
+            f"election_timeout_ms is {election_timeout_ms}, expected at least heartbeat_ms, {heartbeat_ms}"
+        )
+    ticks = election_timeout_ms // heartbeat_ms
+    return -(-(3 * ticks // 2 * heartbeat_ms) // 1_000)
 
 
 @dataclass(slots=True)
@@ -45,10 +56,7 @@ class Lease:
 
 
 class Lessor:
-    """All leases of a member, and which key hangs on which. `min_ttl`: seconds that every lease lives at least.
-
-    etcd's minimum is three halves of the election timeout, rounded up: 2 seconds by default.
-    """
+    """All leases of a member, and which key hangs on which. `min_ttl`: seconds that every lease lives at least."""
 
     def __init__(self, min_ttl: int = 2, *, is_primary: bool = True) -> None:
         if not isinstance(min_ttl, int) or not 0 <= min_ttl <= MAX_LEASE_TTL:
@@ -246,7 +254,7 @@ class Lessor:
         return lease
 
     def _by_expiry(self) -> list[Lease]:
-        return sorted(self._leases.values(), key=lambda lease: float("inf") if lease.expiry_ms is None else lease.expiry_ms)
+        return sorted(self._leases.values(), key=lambda lease: (lease.expiry_ms is None, lease.expiry_ms or 0))
 
 
 def _remaining(lease: Lease, now_ms: int) -> int:

@@ -32,7 +32,7 @@ from k8slab.etcd.messages import (
 )
 from k8slab.etcd.revision import Revision
 from k8slab.etcd.snapshot import Image, pack, unpack
-from k8slab.etcd.txn import MAX_TXN_OPS, check_intervals, check_request, holds
+from k8slab.etcd.txn import MAX_TXN_OPS, check_branches, check_request, holds
 from k8slab.etcd.watch import Watcher, WatchHub
 from k8slab.etcd.watch_stream import PROGRESS_INTERVAL_MS, STREAM_CAPACITY, WatchStream
 
@@ -104,7 +104,12 @@ class Store:
         return response
 
     def txn(
-        self, compare: Sequence[Compare] = (), success: Sequence[Request] = (), failure: Sequence[Request] = ()
+        self,
+        compare: Sequence[Compare] = (),
+        success: Sequence[Request] = (),
+        failure: Sequence[Request] = (),
+        *,
+        max_ops: int = MAX_TXN_OPS,
     ) -> TxnResponse:
         """If all of `compare` hold do `success`, else `failure`: at once, in at most one revision, or not at all.
 
@@ -112,10 +117,8 @@ class Store:
         request that can't be carried out; the store is unchanged then.
         """
         request = TxnRequest(tuple(compare), tuple(success), tuple(failure))
-        check_request(request, MAX_TXN_OPS)
-        for branch in (request.success, request.failure):
-            if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
-                check_intervals(branch)
+        check_request(request, max_ops)
+        check_branches(request)
         path: list[bool] = []
         chosen: list[Request] = []
         self._decide(request, path, chosen)

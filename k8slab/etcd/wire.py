@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from k8slab.etcd.messages import (
     AlarmRequest,
-    Compare,
     CompactionRequest,
+    Compare,
     DeleteRangeRequest,
     KeyValue,
     LeaseGrantRequest,
@@ -112,7 +112,9 @@ def encode(request: LoggedRequest, id: int = 0) -> bytes:
         raise ValueError(f"id is {id!r}, expected a number of 64 bits")
     number = next((number for number, kind in _LOGGED.items() if isinstance(request, kind)), None)
     if number is None:
-        raise TypeError(f"request is {request!r}, expected one of {', '.join(kind.__name__ for kind in _LOGGED.values())}")
+        raise TypeError(
+            f"request is {request!r}, expected one of {', '.join(kind.__name__ for kind in _LOGGED.values())}"
+        )
     return _message(number, _body(request)) + _message(_HEADER, _int(_HEADER_ID, id))
 
 
@@ -160,8 +162,13 @@ def _body(message: Any) -> bytes:
 
 def _field(field: _Field, value: Value) -> bytes:
     if isinstance(field.kind, tuple):
+        if value not in field.kind:
+            raise ValueError(f"{field.name} is {value!r}, expected one of {', '.join(field.kind)}")
         return _int(field.number, field.kind.index(value))
-    if field.kind == "bytes":
+    wanted = bytes if field.kind == "bytes" else int
+    if not isinstance(value, wanted):
+        raise TypeError(f"{field.name} is {value!r}, expected {wanted.__name__}")
+    if isinstance(value, bytes):
         return _message(field.number, value) if value else b""
     return _int(field.number, int(value))
 
@@ -214,7 +221,9 @@ def _parse(data: bytes) -> Iterator[tuple[int, Value]]:
         elif tag & 7 == _LENGTH:
             length, at = _read_varint(data, at)
             if at + length > len(data):
-                raise ValueError(f"field {tag >> 3} of {length} bytes at offset {at}, and only {len(data) - at} are left")
+                raise ValueError(
+                    f"field {tag >> 3} of {length} bytes at offset {at}, and only {len(data) - at} are left"
+                )
             yield tag >> 3, data[at : at + length]
             at += length
         else:
@@ -280,7 +289,9 @@ def _read_compare(data: bytes) -> Compare:
 def _read_operation(data: bytes) -> Any:
     found = list(_parse(data))
     if len(found) != 1 or found[0][0] not in _OPERATIONS:
-        raise ValueError(f"fields {[number for number, _ in found]} of an operation, expected one of {list(_OPERATIONS)}")
+        raise ValueError(
+            f"fields {[number for number, _ in found]} of an operation, expected one of {list(_OPERATIONS)}"
+        )
     number, value = found[0]
     return _read(_OPERATIONS[number], _bytes(value, "operation of a TxnRequest"))
 
