@@ -1,8 +1,8 @@
 """Alarms: which member has raised what. They are part of the store, and stay until somebody disarms them.
 
 >>> alarms = AlarmStore()
->>> alarms.activate(1, "NOSPACE"), alarms.get("NONE")
-(AlarmMember(member_id=1, alarm='NOSPACE'), (AlarmMember(member_id=1, alarm='NOSPACE'),))
+>>> alarms.activate(1, "NOSPACE") in alarms.get("NONE"), len(alarms.get("CORRUPT"))
+(True, 0)
 >>> alarms.deactivate(2, "NOSPACE") is None
 True
 

@@ -1,8 +1,8 @@
 """Automatic compaction, as decisions: which revision to compact at, if any.
 
 >>> hourly = PeriodicCompactor(3_600_000, revision=1)
->>> [hourly.tick(minute * 60_000, revision=100 + minute) for minute in range(6, 67, 6)]
-[None, None, None, None, None, None, None, None, None, 1, None]
+>>> [hourly.tick(minute * 60_000, revision=100 + minute) for minute in range(6, 61, 6)]
+[None, None, None, None, None, None, None, None, None, 1]
 
 etcd is started without: the API server compacts every five minutes instead.
 

@@ -12,7 +12,8 @@ Compaction empties pages; what is written later fills them again; only `defrag` 
 
 Upstream: go.etcd.io/bbolt (node.go, freelist.go), etcd server/storage/backend/backend.go (Size, SizeInUse, Defrag)
 Simplified: a page is free when its last record is gone (bbolt merges pages that are nearly empty); pages of the tree's
-inner nodes, of leases and of alarms are not counted, nor are pages that a write copies before the old ones are freed; a record of several pages need not find them side by side.
+inner nodes, of leases and of alarms are not counted, nor are pages that a write copies before the old ones are freed; a
+record of several pages need not find them side by side.
 """
 
 from __future__ import annotations

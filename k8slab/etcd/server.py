@@ -58,8 +58,8 @@ MAX_REQUEST_BYTES = 1_572_864
 class EtcdServer:
     """One member. `rng` gives ids to leases that ask for none; without one such a grant is a ValueError.
 
-    The election timeout decides how short a lease may be, and how much longer leases live under a new leader. `compactor`: see `PeriodicCompactor`, `RevisionCompactor`.
-    `is_leader`: False for a member among others, until `promote`.
+    The election timeout decides how short a lease may be, and how much longer leases live under a new leader.
+    `compactor`: see `PeriodicCompactor`, `RevisionCompactor`. `is_leader`: False for a member among others, until `promote`.
     """
 
     def __init__(
@@ -175,9 +175,10 @@ class EtcdServer:
 
     def done(self, request: LoggedRequest, now_ms: int, error: EtcdError | None = None) -> None:
         """Tell what became of a request that was `due`."""
-        if isinstance(request, CompactionRequest) and self.compactor is not None:
-            if error is None or isinstance(error, CompactedError):
-                self.compactor.compacted(now_ms, request.revision)
+        if self.compactor is None or not isinstance(request, CompactionRequest):
+            return
+        if error is None or isinstance(error, CompactedError):
+            self.compactor.compacted(now_ms, request.revision)
 
     def tick(self, now_ms: int) -> list[LoggedRequest]:
         """As the only member: carry out what is due, feed watchers; returns what was done."""

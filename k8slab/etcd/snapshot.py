@@ -10,7 +10,7 @@ there. What lies in the file is our own.
 
     magic | header: JSON, one line | records: key of 17 or 18 bytes, length, KeyValue | zeros | SHA-256
 
-Upstream: etcd etcdutl/snapshot/v3_snapshot.go, etcdctl/ctlv3/command/snapshot_command.go, server/storage/mvcc/revision.go
+Upstream: etcd etcdutl/snapshot/v3_snapshot.go, etcdutl/etcdutl/snapshot_command.go, server/storage/mvcc/revision.go
 Simplified: not a bbolt file; no members, no consistent index.
 """
 
@@ -53,7 +53,7 @@ class Image:
     must_compact: bool = False
 
     def bumped(self, bump_revision: int, mark_compacted: bool) -> Image:
-        """The same so many revisions later, with everything before to be compacted. ValueError unless both are given."""
+        """The same so many revisions later, with everything before to be compacted. ValueError unless given both."""
         if not isinstance(bump_revision, int) or bump_revision < 0:
             raise ValueError(f"bump_revision is {bump_revision!r}, expected 0 or more")
         if (bump_revision > 0) != mark_compacted:
@@ -93,7 +93,7 @@ def pack(image: Image) -> bytes:
 
 
 def unpack(data: bytes, *, skip_hash_check: bool = False) -> Image:
-    """What a snapshot holds. Raises SnapshotError, with the texts of `etcdutl snapshot restore` as far as it has some."""
+    """What a snapshot holds. Raises SnapshotError, with the texts of `etcdutl snapshot restore`."""
     if len(data) < _SHA:
         raise SnapshotError(f"seek snapshot: invalid argument: {len(data)} bytes, expected at least {_SHA}")
     has_hash = len(data) % _SECTOR == _SHA

@@ -45,9 +45,6 @@ _SORT_KEYS: dict[str, Any] = {
 }
 
 
-_FILTERS = slice(RangeRequest._fields.index("min_mod_revision"), RangeRequest._fields.index("serializable"))
-
-
 class Store:
     """A store of one member. `revision` starts at 1; `compact_revision` is the oldest that can be read (-1: all).
 
@@ -335,7 +332,7 @@ class Store:
         count = len(revisions)
         if request.count_only:
             return RangeResponse((), count, False, current)
-        is_filtered = any(request[_FILTERS])
+        is_filtered = any(request[8:12])  # the bounds of revisions
         if request.limit > 0 and request.sort_order == SortOrder.NONE and not is_filtered:
             # As upstream: without an order the cut is made in key order, before a sort by another target.
             del revisions[request.limit + 1 :]

@@ -23,11 +23,11 @@ progress that was asked for waits until all watchers of the stream are synced (3
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from k8slab.etcd.errors import DUPLICATE_WATCH_ID
-from k8slab.etcd.messages import WatchResponse
+from k8slab.etcd.messages import Event, WatchResponse
 from k8slab.etcd.watch import Channel, Watcher, WatchHub, refusal
 from k8slab.etcd.wire import encode_kv
 
@@ -203,7 +203,11 @@ class WatchStream:
         assert not (self.closed and self.watchers), "the stream is closed and still watches"
 
     def _state(self, watcher: Watcher) -> str:
-        groups = {"synced": self._hub.synced, "unsynced": self._hub.unsynced, "victim": self._hub.victims}
+        groups: dict[str, Mapping[int, object]] = {
+            "synced": self._hub.synced,
+            "unsynced": self._hub.unsynced,
+            "victim": self._hub.victims,
+        }
         return next((name for name, group in groups.items() if watcher.number in group), "canceled")
 
     def _on_events(self, fragment: bool) -> Callable[[WatchResponse], Iterable[WatchResponse]]:
@@ -217,7 +221,8 @@ class WatchStream:
 
 def fragments(response: WatchResponse, most: int = FRAGMENT_BYTES) -> Iterator[WatchResponse]:
     """A response in parts of less than `most` bytes, or of one event; all but the last are marked."""
-    part, size = [], 0
+    part: list[Event] = []
+    size = 0
     for event in response.events:
         bytes_ = _EVENT_BYTES + sum(len(encode_kv(kv)) for kv in (event.kv, event.prev_kv) if kv is not None)
         if part and size + bytes_ >= most:

@@ -39,7 +39,7 @@ _VARINT, _LENGTH = 0, 2
 
 
 class _Field(NamedTuple):
-    """Number and name of a field. `kind`: "int", "bytes", "bool", or the names of an enum in the order of its numbers."""
+    """Number and name of a field. `kind`: "int", "bytes", "bool", or the names of an enum from number 0 on."""
 
     number: int
     name: str
