@@ -59,7 +59,7 @@ class EtcdServer:
     """One member. `rng` gives ids to leases that ask for none; without one such a grant is a ValueError.
 
     The election timeout decides how short a lease may be, and how much longer leases live under a new leader.
-    `compactor`: see `PeriodicCompactor`, `RevisionCompactor`. `is_leader`: False for a member among others, until `promote`.
+    `compactor`: see `PeriodicCompactor`, `RevisionCompactor`. `is_leader`: False for one among others, until `promote`.
     """
 
     def __init__(

@@ -6,7 +6,6 @@ Simplified: compaction is done when `compact` returns; etcd removes 1,000 record
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -34,7 +33,7 @@ from k8slab.etcd.revision import Revision
 from k8slab.etcd.snapshot import Image, pack, unpack
 from k8slab.etcd.txn import MAX_TXN_OPS, check_branches, check_request, holds
 from k8slab.etcd.watch import Watcher, WatchHub
-from k8slab.etcd.watch_stream import PROGRESS_INTERVAL_MS, STREAM_CAPACITY, WatchStream
+from k8slab.etcd.watch_stream import STREAM_CAPACITY, WatchStream
 
 _SORT_KEYS: dict[str, Any] = {
     SortTarget.KEY: lambda kv: kv.key,
@@ -168,16 +167,9 @@ class Store:
             self.sync_watchers()
         return watcher
 
-    def watch_stream(
-        self,
-        capacity: int = STREAM_CAPACITY,
-        *,
-        now_ms: int = 0,
-        progress_interval_ms: int = PROGRESS_INTERVAL_MS,
-        rng: random.Random | None = None,
-    ) -> WatchStream:
-        """A stream that several watches share, with room for `capacity` responses. See WatchStream."""
-        return WatchStream(self._hub, capacity, now_ms=now_ms, progress_interval_ms=progress_interval_ms, rng=rng)
+    def watch_stream(self, capacity: int = STREAM_CAPACITY, **options: Any) -> WatchStream:
+        """A stream that several watches share, with room for `capacity` responses. Options are WatchStream's."""
+        return WatchStream(self._hub, capacity, **options)
 
     def sync_watchers(self) -> None:
         """Bring every watcher up to date as far as its reader takes it, or cancel it if compaction overtook it."""

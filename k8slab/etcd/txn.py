@@ -137,8 +137,8 @@ def check_intervals(requests: Sequence[Request]) -> tuple[dict[bytes, None], lis
 
 
 def _add_put(puts: dict[bytes, None], deletes: Sequence[Interval], key: bytes) -> None:
-    # A deletion "from key" has range_end \0, which sorts below every key: upstream notices only a put of its first key.
-    if key in puts or any(first == key or first < key < end for first, end in deletes):
+    # A deletion "from key" has range_end \0, which sorts below every key: upstream's intervals never meet it.
+    if key in puts or any(first <= key < end if end else first == key for first, end in deletes):
         raise DuplicateKeyError
     puts[key] = None
 

@@ -15,9 +15,12 @@ nothing grows, and what is missing is fed from the history when the reader has m
 
 The owner's duties: call `tick` from time to time for progress nobody asked for, and `close` at the end.
 
-Upstream: etcd server/storage/mvcc/watcher.go (watchStream), server/etcdserver/api/v3rpc/watch.go (serverWatchStream)
-Simplified: answers stand in the order in which they were made, where etcd's answers to requests may overtake events;
-progress that was asked for waits until all watchers of the stream are synced (3.5.8; before, it could overtake events).
+3.5.8 mended a bug: before, an answer to a request for progress could overtake the events that it vouches for.
+`early_progress=True` has it still. The API server trusts such answers, and refuses to with an older etcd.
+
+Upstream: etcd server/storage/mvcc/watcher.go (watchStream), server/etcdserver/api/v3rpc/watch.go (serverWatchStream),
+CHANGELOG-3.5.md (3.5.8, #15695); kubernetes apiserver/pkg/storage/feature/feature_support_checker.go
+Simplified: answers stand in the order in which they were made, where etcd's answers to requests may overtake events.
 """
 
 from __future__ import annotations
@@ -59,12 +62,14 @@ class WatchStream:
         now_ms: int = 0,
         progress_interval_ms: int = PROGRESS_INTERVAL_MS,
         rng: random.Random | None = None,
+        early_progress: bool = False,
     ) -> None:
         interval = max(progress_interval_ms, MIN_PROGRESS_INTERVAL_MS)
         self.channel = Channel(capacity)
         self.pending = self.channel.pending
         self.interval_ms = interval + (rng.randrange(interval // 10) if rng is not None else 0)
         self.next_tick_ms = now_ms + self.interval_ms
+        self.early_progress = early_progress
         self.watchers: dict[int, Watcher] = {}
         self.closed = False
         self._hub = hub
@@ -139,16 +144,22 @@ class WatchStream:
         Every event up to its revision stands before it. Returns whether it was given at once.
         """
         self._progress_requests += 1
-        self.sync()
+        if self.early_progress:
+            self._answer_progress()
+        else:
+            self.sync()
         return self._progress_requests == 0
 
     def sync(self) -> None:
         """Feed the watchers from the history as far as there is room. etcd does this every 100 ms."""
         self._hub.sync()
         if self._progress_requests and all(w.is_synced or w.canceled for w in self.watchers.values()):
-            for _ in range(self._progress_requests):
-                self.channel.put(WatchResponse(self._hub.history.revision, watch_id=-1))
-            self._progress_requests = 0
+            self._answer_progress()
+
+    def _answer_progress(self) -> None:
+        for _ in range(self._progress_requests):
+            self.channel.put(WatchResponse(self._hub.history.revision, watch_id=-1))
+        self._progress_requests = 0
 
     def tick(self, now_ms: int) -> int:
         """Notify of progress what is due by now; returns how many watchers were notified.
