@@ -13,32 +13,58 @@
     >>> store.range(b"/registry/pods/default/web-0", revision=2).kvs[0].value
     b'v1'
 
-Plain state: no clock, no task, no I/O. Keys and values are bytes and mean nothing here.
-The caller's duties: drain `watcher.pending` (nothing is dropped, so it grows), not to write from `on_ready`, to
-compact (nothing else ever forgets), and to call `sync_watchers()` for watchers made with `sync=False`.
+Each part can be used alone:
 
-Upstream: etcd 3.5 server/storage/mvcc, server/etcdserver/txn, api/
-Simplified: one member without Raft, write-ahead log or leases; memory in place of a bbolt file; a watcher is its own
-stream.
+    Store           revisions, ranges, transactions, compaction, snapshots
+    WatchStream     several watches with one bounded queue: `store.watch_stream()`
+    Lessor          leases: grant, renew, expire
+    EtcdServer      a member: requests in, answers out, with leases, quota, alarms and compaction
+    encode, decode  a request as the bytes of a log entry
+
+Plain state: no clock, no task, no I/O; time comes in as `now_ms`. Keys and values are bytes and mean nothing here.
+The caller's duties: drain `watcher.pending` (of a watcher made by `Store.watch` nothing is dropped, so it grows; a
+`WatchStream` has a limit), not to write from `on_ready`, to compact (nothing else ever forgets), to call
+`sync_watchers()` for watchers made with `sync=False`, and to revoke the leases that `lessor.expired()` names.
+
+Upstream: etcd 3.5 server/storage/mvcc, server/lease, server/etcdserver, api/
+Simplified: no users and roles; memory in place of a bbolt file. Agreement among members is `k8slab.raft`'s.
 """
 
 from __future__ import annotations
 
+from k8slab.etcd.alarms import AlarmStore
+from k8slab.etcd.applier import Applier
+from k8slab.etcd.compactor import Compactor, PeriodicCompactor, RevisionCompactor
 from k8slab.etcd.errors import (
     CompactedError,
+    CorruptError,
     DuplicateKeyError,
     EmptyKeyError,
     EtcdError,
     FutureRevisionError,
     KeyNotFoundError,
+    LeaseExistError,
     LeaseNotFoundError,
     LeaseProvidedError,
+    LeaseTTLTooLargeError,
+    NoSpaceError,
+    NotPrimaryError,
+    RequestTooLargeError,
+    SnapshotError,
     TooManyOpsError,
     ValueProvidedError,
 )
 from k8slab.etcd.key_index import Generation, KeyIndex
+from k8slab.etcd.lease import Lease, Lessor, min_lease_ttl
 from k8slab.etcd.messages import (
     FROM_KEY,
+    AlarmAction,
+    AlarmMember,
+    AlarmRequest,
+    AlarmResponse,
+    AlarmType,
+    CompactionRequest,
+    CompactionResponse,
     Compare,
     CompareResult,
     CompareTarget,
@@ -47,6 +73,15 @@ from k8slab.etcd.messages import (
     Event,
     EventType,
     KeyValue,
+    LeaseGrantRequest,
+    LeaseGrantResponse,
+    LeaseKeepAliveResponse,
+    LeaseLeasesResponse,
+    LeaseRevokeRequest,
+    LeaseRevokeResponse,
+    LeaseTimeToLiveResponse,
+    LoggedRequest,
+    LoggedResponse,
     PutRequest,
     PutResponse,
     RangeRequest,
@@ -58,35 +93,78 @@ from k8slab.etcd.messages import (
     WatchFilter,
     WatchResponse,
 )
+from k8slab.etcd.pages import Pages
+from k8slab.etcd.quota import BackendQuota
 from k8slab.etcd.revision import Revision
+from k8slab.etcd.server import EtcdServer
+from k8slab.etcd.snapshot import Image, SnapshotStatus, snapshot_status
 from k8slab.etcd.store import Store
-from k8slab.etcd.watch import Watcher, WatchHub
+from k8slab.etcd.txn import is_readonly, is_serializable
+from k8slab.etcd.watch import Channel, Watcher, WatchHub
+from k8slab.etcd.watch_stream import WatchStream
+from k8slab.etcd.wire import decode, encode, encoded_size
 
 __all__ = [
     "FROM_KEY",
+    "AlarmAction",
+    "AlarmMember",
+    "AlarmRequest",
+    "AlarmResponse",
+    "AlarmStore",
+    "AlarmType",
+    "Applier",
+    "BackendQuota",
+    "Channel",
     "CompactedError",
+    "CompactionRequest",
+    "CompactionResponse",
+    "Compactor",
     "Compare",
     "CompareResult",
     "CompareTarget",
+    "CorruptError",
     "DeleteRangeRequest",
     "DeleteRangeResponse",
     "DuplicateKeyError",
     "EmptyKeyError",
     "EtcdError",
+    "EtcdServer",
     "Event",
     "EventType",
     "FutureRevisionError",
     "Generation",
+    "Image",
     "KeyIndex",
     "KeyNotFoundError",
     "KeyValue",
+    "Lease",
+    "LeaseExistError",
+    "LeaseGrantRequest",
+    "LeaseGrantResponse",
+    "LeaseKeepAliveResponse",
+    "LeaseLeasesResponse",
     "LeaseNotFoundError",
     "LeaseProvidedError",
+    "LeaseRevokeRequest",
+    "LeaseRevokeResponse",
+    "LeaseTTLTooLargeError",
+    "LeaseTimeToLiveResponse",
+    "Lessor",
+    "LoggedRequest",
+    "LoggedResponse",
+    "NoSpaceError",
+    "NotPrimaryError",
+    "Pages",
+    "PeriodicCompactor",
     "PutRequest",
     "PutResponse",
     "RangeRequest",
     "RangeResponse",
+    "RequestTooLargeError",
     "Revision",
+    "RevisionCompactor",
+    "SnapshotError",
+    "SnapshotStatus",
     "SortOrder",
     "SortTarget",
     "Store",
@@ -97,5 +175,13 @@ __all__ = [
     "WatchFilter",
     "WatchHub",
     "WatchResponse",
+    "WatchStream",
     "Watcher",
+    "decode",
+    "encode",
+    "encoded_size",
+    "is_readonly",
+    "is_serializable",
+    "min_lease_ttl",
+    "snapshot_status",
 ]

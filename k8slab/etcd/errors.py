@@ -1,6 +1,6 @@
-"""Errors of the store, one class per gRPC error, with etcd's code and wording.
+"""Errors of the store and its server, one class per gRPC error, with etcd's code and wording.
 
-Upstream: etcd api/v3rpc/rpctypes/error.go, server/storage/mvcc/watcher.go
+Upstream: etcd api/v3rpc/rpctypes/error.go, server/storage/mvcc/watcher.go, etcdutl/snapshot/v3_snapshot.go
 """
 
 from __future__ import annotations
@@ -65,9 +65,50 @@ class FutureRevisionError(EtcdError):
 
 
 class LeaseNotFoundError(EtcdError):
-    """A put with a lease that doesn't exist."""
+    """A lease that doesn't exist: a put that names it, or its revocation."""
 
     code, message = "NOT_FOUND", "etcdserver: requested lease not found"
 
 
+class LeaseExistError(EtcdError):
+    """A grant of a lease under an id that is taken."""
+
+    code, message = "FAILED_PRECONDITION", "etcdserver: lease already exists"
+
+
+class LeaseTTLTooLargeError(EtcdError):
+    """A grant for more than 9,000,000,000 seconds."""
+
+    code, message = "OUT_OF_RANGE", "etcdserver: too large lease TTL"
+
+
+class NotPrimaryError(EtcdError):
+    """A renewal asked of a member that doesn't lead: the caller asks the leader instead, no client sees this."""
+
+    code, message = "UNKNOWN", "not a primary lessor"
+
+
+class NoSpaceError(EtcdError):
+    """A write while the NOSPACE alarm is on, or one that would pass the quota."""
+
+    code, message = "RESOURCE_EXHAUSTED", "etcdserver: mvcc: database space exceeded"
+
+
+class CorruptError(EtcdError):
+    """Anything asked of the store while the CORRUPT alarm is on."""
+
+    code, message = "DATA_LOSS", "etcdserver: corrupt cluster"
+
+
+class RequestTooLargeError(EtcdError):
+    """A request of more bytes than `--max-request-bytes` (1.5 MiB)."""
+
+    code, message = "INVALID_ARGUMENT", "etcdserver: request is too large"
+
+
+class SnapshotError(ValueError):
+    """A snapshot that can't be restored: damaged, cut off, or none at all."""
+
+
 EMPTY_WATCHER_RANGE = "mvcc: watcher range is empty"
+DUPLICATE_WATCH_ID = "mvcc: duplicate watch ID provided on the WatchStream"

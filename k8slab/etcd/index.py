@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from k8slab.etcd.key_index import Generation, KeyIndex
-from k8slab.etcd.messages import FROM_KEY
+from k8slab.etcd.messages import FROM_KEY, KeyValue
 from k8slab.etcd.revision import Revision
 
 
@@ -39,6 +39,17 @@ class TreeIndex:
             else:
                 insort(self._keys, key)
         return index.put(revision)
+
+    def restore(self, revision: Revision, kv: KeyValue) -> None:
+        """Take in a record of a snapshot, oldest first: of a key that compaction went over, the first that is left."""
+        index = self._indexes.get(kv.key)
+        if kv.version == 0:
+            self._indexes[kv.key].tombstone(revision)
+        elif index is None:
+            generation = self.put(kv.key, revision)
+            generation.created, generation.version = Revision(kv.create_revision), kv.version
+        else:
+            index.put(revision)
 
     def tombstone(self, key: bytes, revision: Revision) -> None:
         self._indexes[key].tombstone(revision)

@@ -1,8 +1,7 @@
 """Requests, responses and events: plain data in, plain data out.
 
 Upstream: etcd api/etcdserverpb/rpc.proto, api/mvccpb/kv.proto
-Simplified: a response carries the revision of the header alone (no cluster id, member id, Raft term); `serializable`
-reads and linearizable reads are the same in one member.
+Simplified: a response carries the revision of the header alone (no cluster id, member id, Raft term).
 """
 
 from __future__ import annotations
@@ -46,7 +45,10 @@ class SortOrder(StrEnum):
 
 
 class RangeRequest(NamedTuple):
-    """Keys in `[key, range_end)` at `revision`; an empty `range_end` means the one key, revision 0 means now."""
+    """Keys in `[key, range_end)` at `revision`; an empty `range_end` means the one key, revision 0 means now.
+
+    `serializable`: any member may answer from what it has, without asking the others (one member alone: no matter).
+    """
 
     key: bytes
     range_end: bytes = b""
@@ -60,6 +62,7 @@ class RangeRequest(NamedTuple):
     max_mod_revision: int = 0
     min_create_revision: int = 0
     max_create_revision: int = 0
+    serializable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,120 @@ class TxnResponse(NamedTuple):
 
 
 Request: TypeAlias = RangeRequest | PutRequest | DeleteRangeRequest | TxnRequest
+"""What a transaction may hold."""
+
 Response: TypeAlias = RangeResponse | PutResponse | DeleteRangeResponse | TxnResponse
+"""What answers a Request."""
+
+
+class CompactionRequest(NamedTuple):
+    """Forget what only reads before `revision` could see. `physical`: answer when that is done (here: always)."""
+
+    revision: int
+    physical: bool = False
+
+
+class CompactionResponse(NamedTuple):
+    """`revision`: the current one, not the compacted one."""
+
+    revision: int
+
+
+class LeaseGrantRequest(NamedTuple):
+    """A lease for `ttl` seconds. `id` 0: the server chooses one."""
+
+    ttl: int
+    id: int = 0
+
+
+class LeaseGrantResponse(NamedTuple):
+    """`ttl`: what was granted, at least the server's minimum."""
+
+    revision: int
+    id: int
+    ttl: int
+
+
+class LeaseRevokeRequest(NamedTuple):
+    """End a lease: all its keys are deleted, in one revision."""
+
+    id: int
+
+
+class LeaseRevokeResponse(NamedTuple):
+    """`revision`: that of the deletions, if there were any."""
+
+    revision: int
+
+
+class LeaseKeepAliveResponse(NamedTuple):
+    """`ttl`: how long the lease lives again; 0 when there is none."""
+
+    revision: int
+    id: int
+    ttl: int
+
+
+class LeaseTimeToLiveResponse(NamedTuple):
+    """`ttl`: whole seconds left, -1 when there is no such lease. `keys` in order, when they were asked for."""
+
+    revision: int
+    id: int
+    ttl: int
+    granted_ttl: int = 0
+    keys: tuple[bytes, ...] = ()
+
+
+class LeaseLeasesResponse(NamedTuple):
+    """`leases`: ids, the one that ends first in front."""
+
+    revision: int
+    leases: tuple[int, ...]
+
+
+class AlarmType(StrEnum):
+    """What is wrong with a member. NONE stands for any, in a question."""
+
+    NONE = "NONE"
+    NOSPACE = "NOSPACE"
+    CORRUPT = "CORRUPT"
+
+
+class AlarmAction(StrEnum):
+    """What to do about an alarm."""
+
+    GET = "GET"
+    ACTIVATE = "ACTIVATE"
+    DEACTIVATE = "DEACTIVATE"
+
+
+class AlarmMember(NamedTuple):
+    """An alarm that is on, and the member that raised it."""
+
+    member_id: int
+    alarm: str
+
+
+class AlarmRequest(NamedTuple):
+    """List, raise or disarm an alarm."""
+
+    action: str = AlarmAction.GET
+    member_id: int = 0
+    alarm: str = AlarmType.NONE
+
+
+class AlarmResponse(NamedTuple):
+    """`alarms`: those asked for, or the one that was raised or disarmed."""
+
+    revision: int
+    alarms: tuple[AlarmMember, ...] = ()
+
+
+LoggedRequest: TypeAlias = Request | CompactionRequest | LeaseGrantRequest | LeaseRevokeRequest | AlarmRequest
+"""What may stand in the log of a cluster, and is applied by every member."""
+
+LoggedResponse: TypeAlias = Response | CompactionResponse | LeaseGrantResponse | LeaseRevokeResponse | AlarmResponse
+"""What applying a LoggedRequest gives."""
 
 
 class EventType(StrEnum):
@@ -184,8 +300,10 @@ class WatchFilter(StrEnum):
 class WatchResponse(NamedTuple):
     """What a watcher receives: the confirmation (`created`), events, an end (`canceled`), or progress (nothing else).
 
-    All events of one revision are in one response. `compact_revision` is set when the watcher was cancelled because
-    its start had been compacted; `cancel_reason` when it never could have begun.
+    All events of one revision are in one response, unless the watcher takes fragments: then all but the last are
+    marked. `compact_revision` is set when the watcher was cancelled because its start had been compacted;
+    `cancel_reason` when it never could have begun. `watch_id` tells the watchers of one stream apart; -1 stands for
+    none (refused) or all (progress).
     """
 
     revision: int
@@ -194,3 +312,5 @@ class WatchResponse(NamedTuple):
     created: bool = False
     canceled: bool = False
     cancel_reason: str = ""
+    watch_id: int = 0
+    fragment: bool = False

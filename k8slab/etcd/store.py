@@ -1,7 +1,7 @@
 """The multi-version store: every write makes a revision, and old revisions stay readable until compacted.
 
 Upstream: etcd server/storage/mvcc/kvstore.go, kvstore_txn.go, server/etcdserver/txn/{range,put,delete,txn}.go
-Simplified: leases can't be granted, so a put that names one is refused as upstream refuses an unknown lease.
+Simplified: compaction is done when `compact` returns; etcd removes 1,000 records every 10 ms.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from k8slab.etcd.backend import Backend
 from k8slab.etcd.errors import CompactedError, FutureRevisionError, KeyNotFoundError, LeaseNotFoundError
 from k8slab.etcd.index import TreeIndex
+from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
     Compare,
     DeleteRangeRequest,
@@ -29,8 +30,10 @@ from k8slab.etcd.messages import (
     TxnResponse,
 )
 from k8slab.etcd.revision import Revision
-from k8slab.etcd.txn import MAX_TXN_OPS, check_intervals, check_request, holds
+from k8slab.etcd.snapshot import Image, pack, unpack
+from k8slab.etcd.txn import MAX_TXN_OPS, check_branches, check_request, holds
 from k8slab.etcd.watch import Watcher, WatchHub
+from k8slab.etcd.watch_stream import STREAM_CAPACITY, WatchStream
 
 _SORT_KEYS: dict[str, Any] = {
     SortTarget.KEY: lambda kv: kv.key,
@@ -42,11 +45,16 @@ _SORT_KEYS: dict[str, Any] = {
 
 
 class Store:
-    """A store of one member. `revision` starts at 1; `compact_revision` is the oldest that can be read (0: all)."""
+    """A store of one member. `revision` starts at 1; `compact_revision` is the oldest that can be read (-1: all).
 
-    def __init__(self) -> None:
+    `lessor` holds the leases that keys may hang on; without one the store makes its own.
+    """
+
+    def __init__(self, lessor: Lessor | None = None) -> None:
         self.revision = 1
-        self.compact_revision = 0
+        self.compact_revision = -1
+        self.lessor = Lessor() if lessor is None else lessor
+        self.lessor.set_range_deleter(self._delete_keys)
         self._index = TreeIndex()
         self._backend = Backend()
         self._hub = WatchHub(self)
@@ -68,10 +76,13 @@ class Store:
         ignore_value: bool = False,
         ignore_lease: bool = False,
     ) -> PutResponse:
-        """Write one key. The ignore flags keep the present value or lease and need the key to exist."""
+        """Write one key. The ignore flags keep the present value or lease and need the key to exist.
+
+        The key hangs on `lease` from now on, and on no other; 0: on none. Raises LeaseNotFoundError, KeyNotFoundError.
+        """
         request = PutRequest(key, value, lease, prev_kv, ignore_value, ignore_lease)
         check_request(request)
-        if lease:
+        if lease and self.lessor.lookup(lease) is None:
             raise LeaseNotFoundError
         self._check_put(request)
         write = _Write(self)
@@ -89,7 +100,12 @@ class Store:
         return response
 
     def txn(
-        self, compare: Sequence[Compare] = (), success: Sequence[Request] = (), failure: Sequence[Request] = ()
+        self,
+        compare: Sequence[Compare] = (),
+        success: Sequence[Request] = (),
+        failure: Sequence[Request] = (),
+        *,
+        max_ops: int = MAX_TXN_OPS,
     ) -> TxnResponse:
         """If all of `compare` hold do `success`, else `failure`: at once, in at most one revision, or not at all.
 
@@ -97,10 +113,8 @@ class Store:
         request that can't be carried out; the store is unchanged then.
         """
         request = TxnRequest(tuple(compare), tuple(success), tuple(failure))
-        check_request(request, MAX_TXN_OPS)
-        for branch in (request.success, request.failure):
-            if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
-                check_intervals(branch)
+        check_request(request, max_ops)
+        check_branches(request)
         path: list[bool] = []
         chosen: list[Request] = []
         self._decide(request, path, chosen)
@@ -110,6 +124,8 @@ class Store:
         for operation in chosen:
             if isinstance(operation, RangeRequest):
                 self._check_revision(operation.revision, self.revision)
+                if operation.revision < 0 and operation.revision < self.compact_revision:
+                    raise CompactedError  # a transaction's range does not take a negative revision for "now"
         write = _Write(self)
         response = write.txn(request, iter(path))
         write.end()
@@ -151,9 +167,13 @@ class Store:
             self.sync_watchers()
         return watcher
 
+    def watch_stream(self, capacity: int = STREAM_CAPACITY, **options: Any) -> WatchStream:
+        """A stream that several watches share, with room for `capacity` responses. Options are WatchStream's."""
+        return WatchStream(self._hub, capacity, **options)
+
     def sync_watchers(self) -> None:
-        """Bring every unsynced watcher up to date, or cancel it if compaction overtook it."""
-        if self._hub.unsynced:
+        """Bring every watcher up to date as far as its reader takes it, or cancel it if compaction overtook it."""
+        if self._hub.unsynced or self._hub.victims:
             self._hub.sync()
 
     def since(self, revision: int) -> Iterator[KeyValue]:
@@ -168,8 +188,68 @@ class Store:
         revision = self._index.revision_of(kv.key, before)
         return None if revision is None else self._backend.records[revision]
 
+    # -- the file ----------------------------------------------------------------------------------
+
+    @property
+    def db_size(self) -> int:
+        """Bytes of the database's file, free pages included: what the quota is about. Only `defrag` lets it fall."""
+        return self._backend.pages.size
+
+    @property
+    def db_size_in_use(self) -> int:
+        """Bytes of the pages that hold something."""
+        return self._backend.pages.size_in_use
+
+    def defrag(self) -> None:
+        """Write the file anew without its free pages. No revision is made, nothing that can be read changes."""
+        self._backend.defrag()
+
+    def image(self) -> Image:
+        """Everything that a snapshot holds."""
+        return Image(
+            self.revision,
+            self.compact_revision,
+            tuple((lease.id, lease.ttl) for lease in self.lessor.leases()),
+            tuple(self._backend.records.items()),
+            size=self.db_size,
+        )
+
+    def snapshot(self) -> bytes:
+        """The whole store as bytes: a file of `db_size`, and the SHA-256 of it."""
+        return pack(self.image())
+
+    def restore(
+        self, data: bytes, *, bump_revision: int = 0, mark_compacted: bool = False, skip_hash_check: bool = False
+    ) -> Image:
+        """Become what a snapshot says; returns what was in it. Raises SnapshotError; nothing has changed then.
+
+        `bump_revision` with `mark_compacted`: go on so many revisions later, with all before compacted, so that a
+        client of before, whatever it saw since, is told to start anew. Watchers go on after what they got, as clients
+        do that ask again. Leases don't run before `lessor.promote`.
+        """
+        image = unpack(data, skip_hash_check=skip_hash_check).bumped(bump_revision, mark_compacted)
+        before = self.revision
+        self.revision, self.compact_revision = image.revision, image.compact_revision
+        self._backend = Backend.of(image.records, image.size)
+        self._index = TreeIndex()
+        self.lessor.recover(image.leases)
+        leases: dict[bytes, int] = {}
+        for revision, kv in image.records:
+            self._index.restore(revision, kv)
+            leases[kv.key] = kv.lease
+        for key, lease in leases.items():
+            if lease:
+                self.lessor.attach(lease, key)
+        if image.must_compact:
+            self._backend.compact(self.compact_revision, self._index.compact(self.compact_revision))
+        self._hub.restart(before)
+        self.sync_watchers()
+        return image
+
+    # -- looking -----------------------------------------------------------------------------------
+
     def view(self) -> dict[str, Any]:
-        """Revisions, living keys with their values, generations of every remembered key, watchers."""
+        """Revisions, living keys with their values, generations of every remembered key, watchers, leases, sizes."""
         return {
             "revision": self.revision,
             "compact_revision": self.compact_revision,
@@ -189,14 +269,18 @@ class Store:
                 for index in self._index
             },
             "watchers": self._hub.view(),
+            "leases": self.lessor.view(),
+            "db_size": self.db_size,
+            "db_size_in_use": self.db_size_in_use,
         }
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""
-        assert 0 <= self.compact_revision <= self.revision, "compact_revision lies outside [0, revision]"
+        assert -1 <= self.compact_revision <= self.revision, "compact_revision lies outside [-1, revision]"
         self._index.check_invariants()
         self._backend.check_invariants()
         self._hub.check_invariants()
+        self.lessor.check_invariants()
         indexed = {revision: index.key for index in self._index for g in index.generations for revision in g.revisions}
         assert set(indexed) == set(self._backend.records), "the index and the backend hold different revisions"
         for revision, key in indexed.items():
@@ -208,6 +292,9 @@ class Store:
                 kv = self._backend.records[living.revisions[-1]]
                 assert kv.version == living.version, f"key {index.key!r}: version {kv.version}, not {living.version}"
                 assert kv.create_revision == living.created.main, f"key {index.key!r} has a wrong create_revision"
+                assert kv.lease == self.lessor.lease_of(index.key), f"key {index.key!r} hangs on another lease"
+            else:
+                assert not self.lessor.lease_of(index.key), f"key {index.key!r} is gone and hangs on a lease"
 
     def _check_revision(self, revision: int, current: int) -> None:
         if revision > current:
@@ -220,8 +307,15 @@ class Store:
             index = self._index.find(request.key)
             if index is None or not index.is_alive:
                 raise KeyNotFoundError
-        if request.lease:
+        if request.lease and self.lessor.lookup(request.lease) is None:
             raise LeaseNotFoundError
+
+    def _delete_keys(self, keys: Sequence[bytes]) -> None:
+        """Delete several keys in one revision, for a lease that ends."""
+        write = _Write(self)
+        for key in keys:
+            write.delete_range(DeleteRangeRequest(key))
+        write.end()
 
     def _range(self, request: RangeRequest, current: int) -> RangeResponse:
         """Read with `current` as the newest revision: one more than committed inside a transaction that wrote."""
@@ -230,7 +324,7 @@ class Store:
         count = len(revisions)
         if request.count_only:
             return RangeResponse((), count, False, current)
-        is_filtered = any(request[-4:])
+        is_filtered = any(request[8:12])  # the bounds of revisions
         if request.limit > 0 and request.sort_order == SortOrder.NONE and not is_filtered:
             # As upstream: without an order the cut is made in key order, before a sort by another target.
             del revisions[request.limit + 1 :]
@@ -299,6 +393,10 @@ class _Write:
         revision = Revision(self.main, len(self.changes))
         generation = store._index.put(key, revision)
         self._record(revision, KeyValue(key, generation.created.main, self.main, generation.version, value, lease))
+        if previous is not None and previous.lease:
+            store.lessor.detach(previous.lease, key)
+        if lease:
+            store.lessor.attach(lease, key)
         return PutResponse(self.main, previous if request.prev_kv else None)
 
     def delete_range(self, request: DeleteRangeRequest) -> DeleteRangeResponse:
@@ -308,6 +406,8 @@ class _Write:
             revision = Revision(self.main, len(self.changes))
             store._index.tombstone(kv.key, revision)
             self._record(revision, KeyValue(kv.key, 0, self.main, 0, b""))
+            if kv.lease:
+                store.lessor.detach(kv.lease, kv.key)
         return DeleteRangeResponse(self.current, len(previous), previous if request.prev_kv else ())
 
     def txn(self, request: TxnRequest, path: Iterator[bool]) -> TxnResponse:

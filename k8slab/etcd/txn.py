@@ -74,6 +74,19 @@ def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
             raise LeaseProvidedError
 
 
+def is_readonly(request: object) -> bool:
+    """A range, or a transaction whose branches hold ranges alone: it needs no place in a log. A nested one does."""
+    if isinstance(request, TxnRequest):
+        return all(isinstance(operation, RangeRequest) for operation in (*request.success, *request.failure))
+    return isinstance(request, RangeRequest)
+
+
+def is_serializable(request: object) -> bool:
+    """A read that any member may answer at once: every range of it says so."""
+    ranges = (*request.success, *request.failure) if isinstance(request, TxnRequest) else (request,)
+    return all(isinstance(one, RangeRequest) and one.serializable for one in ranges)
+
+
 def check_txn_request(request: TxnRequest, max_ops: int = MAX_TXN_OPS) -> None:
     """Limits, keys and operands of a transaction and of those nested in it."""
     operations = max(len(request.compare), len(request.success), len(request.failure))
@@ -89,6 +102,13 @@ def check_txn_request(request: TxnRequest, max_ops: int = MAX_TXN_OPS) -> None:
             raise TypeError(f"operand of compare {compare!r} is {compare.operand!r}, expected {wanted.__name__}")
     for operation in (*request.success, *request.failure):
         check_request(operation, max_ops - operations)
+
+
+def check_branches(request: TxnRequest) -> None:
+    """Raise DuplicateKeyError if a branch of a transaction writes a key twice."""
+    for branch in (request.success, request.failure):
+        if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
+            check_intervals(branch)
 
 
 def check_intervals(requests: Sequence[Request]) -> tuple[dict[bytes, None], list[Interval]]:
@@ -117,8 +137,8 @@ def check_intervals(requests: Sequence[Request]) -> tuple[dict[bytes, None], lis
 
 
 def _add_put(puts: dict[bytes, None], deletes: Sequence[Interval], key: bytes) -> None:
-    # A deletion "from key" has range_end \0, which sorts below every key: upstream notices only a put of its first key.
-    if key in puts or any(first == key or first < key < end for first, end in deletes):
+    # A deletion "from key" has range_end \0, which sorts below every key: upstream's intervals never meet it.
+    if key in puts or any(first <= key < end if end else first == key for first, end in deletes):
         raise DuplicateKeyError
     puts[key] = None
 
