@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from k8slab.etcd.alarms import AlarmStore
 from k8slab.etcd.applier import Applier
+from k8slab.etcd.cluster import EtcdCluster, EtcdMachine
 from k8slab.etcd.compactor import Compactor, PeriodicCompactor, RevisionCompactor
 from k8slab.etcd.errors import (
     CompactedError,
@@ -127,7 +128,9 @@ __all__ = [
     "DeleteRangeResponse",
     "DuplicateKeyError",
     "EmptyKeyError",
+    "EtcdCluster",
     "EtcdError",
+    "EtcdMachine",
     "EtcdServer",
     "Event",
     "EventType",

@@ -106,6 +106,42 @@ class RequestTooLargeError(EtcdError):
     code, message = "INVALID_ARGUMENT", "etcdserver: request is too large"
 
 
+class UnavailableError(EtcdError):
+    """Nobody answered: whether a write was done is not known."""
+
+    code = "UNAVAILABLE"
+
+
+class RequestTimedOutError(UnavailableError):
+    """No majority, or no leader, for too long."""
+
+    message = "etcdserver: request timed out"
+
+
+class LeaderFailTimeoutError(UnavailableError):
+    """As above, and the leader was lost meanwhile."""
+
+    message = "etcdserver: request timed out, possibly due to previous leader failure"
+
+
+class LeaderChangedError(UnavailableError):
+    """A read was asked of a leader that no longer is."""
+
+    message = "etcdserver: leader changed"
+
+
+class StoppedError(UnavailableError):
+    """The member stopped before it could answer."""
+
+    message = "etcdserver: server stopped"
+
+
+class ProposalDroppedError(EtcdError):
+    """The leader took nothing: it hands over, or was removed. Nothing was done."""
+
+    message = "raft proposal dropped"
+
+
 class SnapshotError(ValueError):
     """A snapshot that can't be restored: damaged, cut off, or none at all."""
 

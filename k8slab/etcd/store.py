@@ -171,6 +171,11 @@ class Store:
         """A stream that several watches share, with room for `capacity` responses. Options are WatchStream's."""
         return WatchStream(self._hub, capacity, **options)
 
+    def close_watchers(self) -> None:
+        """End every watch, as when the member stops."""
+        for watcher in list(self._hub.watchers()):
+            watcher.cancel()
+
     def sync_watchers(self) -> None:
         """Bring every watcher up to date as far as its reader takes it, or cancel it if compaction overtook it."""
         if self._hub.unsynced or self._hub.victims:

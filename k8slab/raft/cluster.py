@@ -85,6 +85,7 @@ class RaftCluster:
     """Members 1 to `size`. Options beyond the named ones are RaftConfig's, for every member.
 
     `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`: to share a clock with others.
+    `machine`: what a member's entries are for, by its id. `on_start` is told of every member that starts.
     """
 
     def __init__(
@@ -98,10 +99,11 @@ class RaftCluster:
         order: Order | None = None,
         trace: bool = True,
         loop: Loop | None = None,
-        machine: Callable[[], Machine] = KeyValues,
+        machine: Callable[[int], Machine] = lambda id: KeyValues(),
         snapshot_count: int = 10_000,
         keep_entries: int = 5_000,
         name: str = "raft",
+        on_start: Callable[[int, Member], None] | None = None,
         **options: Any,
     ) -> None:
         if not isinstance(size, int) or not 1 <= size <= 50:
@@ -111,6 +113,7 @@ class RaftCluster:
         self.name = name
         self.members: dict[int, Member] = {}
         self._machine = machine
+        self._on_start = on_start
         self._options = {"pre_vote": True, "check_quorum": True, **options}
         self._disks: dict[int, Disk] = {}
         self._sync_ms = sync_ms
@@ -138,7 +141,7 @@ class RaftCluster:
             self.network,
             disk,
             RaftConfig(id=id, **{"election_tick": 10, "heartbeat_tick": 1, **self._options}),
-            self._machine(),
+            self._machine(id),
             name=self.endpoint(id),
             voters=voters,
             endpoint=self.endpoint,
@@ -148,6 +151,8 @@ class RaftCluster:
         member.on_apply.append(lambda entry: self._applied(id, entry))
         member.on_read.append(lambda state: self._readable(member, state))
         self.members[id] = member
+        if self._on_start is not None:
+            self._on_start(id, member)
 
     def _member(self, id: int) -> Member:
         if id not in self.members:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from k8slab.raft.errors import RaftError
-from k8slab.raft.messages import ConfChange, ConfState, Entry, Message, ReadState, Snapshot, conf_change_of
+from k8slab.raft.messages import ConfChange, ConfState, Entry, Message, ReadState, Role, Snapshot, conf_change_of
 from k8slab.raft.node import Node, Ready
 from k8slab.raft.state import RaftConfig
 from k8slab.raft.storage import MemoryStorage
@@ -140,9 +140,11 @@ class Member:
         self.conf_state: ConfState = snapshot.conf_state
         self.on_read: list[Callable[[ReadState], None]] = []
         self.on_apply: list[Callable[[Entry], None]] = []
+        self.on_role: list[Callable[[Role], None]] = []
         self._endpoint = endpoint
         self._inbox: deque[tuple[int | None, Callable[[], None]]] = deque()
         self._woken = Waiters(loop)
+        self._leaderless: list[tuple[int | None, Callable[[Node], None], str]] = []
         self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
         loop.trace.emit("raft.start", name, term=self.node.raft.term, last=self.node.raft.log.last_index)
         network.listen(name, self._receive)
@@ -181,6 +183,13 @@ class Member:
         """Have the node do something in its next step, such as propose."""
         self._put(self.loop.trace.current, lambda: self._try(lambda: action(self.node), what))
 
+    def call_with_leader(self, action: Callable[[Node], None], what: str) -> None:
+        """The same, as soon as the node knows a leader."""
+        if self.node.raft.lead:
+            self.call(action, what)
+        else:
+            self._leaderless.append((self.loop.trace.current, action, what))
+
     def _try(self, action: Callable[[], None], what: str) -> None:
         try:
             action()
@@ -209,8 +218,16 @@ class Member:
             action()
             while self.node.has_ready():
                 await self._carry_out(self.node.ready())
+            if self._leaderless and self.node.raft.lead:
+                self._go_on()
             if self._inbox:
                 await pause()  # one message an action
+
+    def _go_on(self) -> None:
+        """There is a leader again: what waited for one may be done."""
+        waiting, self._leaderless = self._leaderless, []
+        for cause, action, what in waiting:
+            self._put(cause, lambda action=action, what=what: self._try(lambda: action(self.node), what))  # type: ignore[misc]
 
     async def _carry_out(self, ready: Ready) -> None:
         """Save, send, apply: in this order, or a crash makes this node break its word."""
@@ -224,8 +241,8 @@ class Member:
             self._apply(entry)
         self.node.advance()
         for state in ready.read_states:
-            for listener in self.on_read:
-                listener(state)
+            for hear in list(self.on_read):
+                hear(state)
         self._tell()
         self._maybe_snapshot()
 
@@ -277,7 +294,7 @@ class Member:
                 self.machine.apply(entry)
         else:
             self._change_group(conf_change_of(entry))
-        for listener in self.on_apply:
+        for listener in list(self.on_apply):
             listener(entry)
 
     def _change_group(self, change: ConfChange) -> None:
@@ -315,6 +332,8 @@ class Member:
         self._told = (raft.role, raft.term, raft.log.committed)
         if (role, term) != (raft.role, raft.term):
             self.loop.trace.emit("raft.role", self.name, role=ROLES[raft.role], term=raft.term)
+            for listener in self.on_role:
+                listener(raft.role)
         if committed != raft.log.committed:
             index = raft.log.committed
             self.loop.trace.emit("raft.commit", self.name, index=index, term=raft.log.term_or_zero(index))
