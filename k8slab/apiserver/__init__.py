@@ -29,7 +29,7 @@ from k8slab.apiserver import kinds
 from k8slab.apiserver.admission import REGISTRY as ADMISSION_PLUGINS
 from k8slab.apiserver.handlers.http import Frames, Response
 from k8slab.apiserver.server import APIServer, Network
-from k8slab.apiserver.storage import KV, SingleMember
+from k8slab.apiserver.storage import KV, Members, SingleMember
 from k8slab.apiserver.streams import EventStream
 from k8slab.apiserver.transport import InProcessTransport
 from k8slab.apiserver.watchcache import CacheWatch, WatchCache
@@ -42,6 +42,7 @@ __all__ = [
     "EventStream",
     "Frames",
     "InProcessTransport",
+    "Members",
     "Network",
     "Response",
     "SingleMember",

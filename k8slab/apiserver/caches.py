@@ -36,6 +36,7 @@ class Caches:
         self._woken = Waiters(loop)
         self._watcher: Watcher | None = None
         self._listed_at = 0
+        self._stopped = False
 
     def of(self, resource: str) -> WatchCache:
         """The cache of a stored resource; made empty when nobody asked before."""
@@ -62,10 +63,9 @@ class Caches:
             self._loop.trace.current = None
             try:
                 await self._list()
+                await self._follow()
             except TimeoutError:
                 await sleep(RETRY_MS)
-                continue
-            await self._follow()
 
     async def wait_ready(self) -> None:
         while not self.is_ready:
@@ -82,6 +82,7 @@ class Caches:
             await pause(Wait((self._changed,), deadline - now))
 
     def stop(self) -> None:
+        self._stopped = True
         if self._watcher is not None:
             self._watcher.cancel()
 
@@ -100,13 +101,19 @@ class Caches:
         self._changed.wake()
 
     async def _follow(self) -> None:
+        """Until history is lost. A watch that ends with its member goes on at another, from where it was."""
+        while await self._watch():
+            pass
+
+    async def _watch(self) -> bool:
+        """Take in changes; when the watch ends, whether it may go on."""
         watcher = self._watcher = self._kv.watch(b"\0", FROM_KEY, self.revision + 1)
         watcher.on_ready = self._woken.wake
         while True:
             while watcher.pending:
                 response = watcher.pending.popleft()
                 if response.canceled:
-                    return
+                    return not response.compact_revision and not self._stopped
                 self._apply(response)
             self._changed.wake()
             await pause(self._woken)

@@ -188,8 +188,8 @@ class APIServer:
         await self.caches.wait_ready()
         try:
             return await serve(self, ctx, request)
-        except TimeoutError:
-            raise InternalError("etcdserver: request timed out", reason="") from None
+        except TimeoutError as error:
+            raise InternalError(str(error) or "etcdserver: request timed out", reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
 

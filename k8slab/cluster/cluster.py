@@ -35,7 +35,7 @@ from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
-from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with
+from k8slab.cluster.control_plane import RAFT_DETAILS, ControllerFactory, ControlPlane, controllers_with
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, milliseconds, plain_data
@@ -78,8 +78,8 @@ class Cluster:
 
     `nodes`: how many, or a list of `NodeConfig`. `latency`: "lan", "none", "slow-watch" or a `LatencyProfile`.
     `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
-    `gates` overrides single ones. `options`: controller settings by upstream's flag names. `trace` False records
-    nothing. `controllers` replaces controllers by upstream's name, or (None) leaves them out: a wrong variant, your
+    `gates` overrides single ones. `options`: controller settings by upstream's flag names. `etcd`: how many members,
+    which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by upstream's name, or (None) leaves them out: a wrong variant, your
     own. The constructor returns when all nodes are Ready.
     """
 
@@ -95,12 +95,13 @@ class Cluster:
         options: Mapping[str, Any] | None = None,
         timings: Timings | None = None,
         apiservers: int = 1,
+        etcd: int = 1,
         trace: bool = True,
         choices: Mapping[int, int] | None = None,
         holds: Sequence[Hold] = (),
         controllers: Mapping[str, ControllerFactory | None] | None = None,
     ) -> None:
-        check_arguments(nodes, seed, release, apiservers, order, options=options, choices=choices, holds=holds)
+        check_arguments(nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds)
         configs = node_configs(nodes)
         profile = latency_profile(latency)
         self.timings = timings or Timings()
@@ -116,13 +117,18 @@ class Cluster:
             gates=dict(gates or {}),
             options=dict(options or {}),
             apiservers=apiservers,
+            etcd=etcd,
         )
         self._is_closed = False
         self._inputs: list[Input] = []
         self._not_recorded = own_code(order=not isinstance(order, str), controllers=bool(controllers))
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
-        self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace))
+        self.loop = Loop(
+            seed,
+            order=who_next,
+            trace=Trace(Clock(), on=trace, without=("lease.renew", *(RAFT_DETAILS if etcd > 1 else ()))),
+        )
         self.network = Network(self.loop)
         self.control_plane = ControlPlane(
             self.loop,
@@ -131,6 +137,7 @@ class Cluster:
             network=self.network,
             options=options or {},
             apiservers=apiservers,
+            etcd=etcd,
             controllers=controllers_with(controllers or {}),
         )
         self.mirror = self.control_plane.mirror

@@ -3,7 +3,8 @@
 This is the only place that constructs them; they know each other through Protocols.
 
 Upstream: cmd/kube-apiserver, cmd/kube-controller-manager, cmd/kube-scheduler (their app packages)
-Simplified: one etcd member, one controller manager and one scheduler, without leader election.
+Simplified: one controller manager and one scheduler, without leader election; all API servers ask the same member of
+etcd.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ from typing import Any, TypeAlias
 from k8slab.api.features import FeatureGates
 from k8slab.api.scheme import GVK, ResourceInfo
 from k8slab.api.transport import Transport
-from k8slab.apiserver import APIServer, SingleMember
+from k8slab.apiserver import KV, APIServer, Members, SingleMember
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
-from k8slab.etcd import Store
+from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
 from k8slab.scheduler import Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
-__all__ = ["ControlPlane", "ControllerFactory", "controllers_with"]
+__all__ = ["RAFT_DETAILS", "ControlPlane", "ControllerFactory", "controllers_with"]
+
+RAFT_DETAILS = ("raft.send", "raft.receive", "raft.append", "raft.apply", "raft.commit")
+"""What a trace leaves out when etcd has several members: a heartbeat every 100 ms would be most of it."""
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
@@ -41,14 +45,16 @@ class ControlPlane:
         network: Network,
         options: Mapping[str, Any],
         apiservers: int = 1,
+        etcd: int = 1,
         controllers: Mapping[str, ControllerFactory] = REGISTRY,
     ) -> None:
         self.loop = loop
         self.features = features
         self.custom_resources: list[ResourceInfo] = []
         self.options = {**options, "custom-resources": self.custom_resources}
+        self.etcd: EtcdCluster | None = None
         self.store = Store()
-        self.kv = SingleMember(loop, self.store)
+        self.kv: KV = SingleMember(loop, self.store) if etcd == 1 else self._members(etcd, network)
         self.servers = [
             APIServer(loop, self.kv, name=f"apiserver/{n}", features=features, latency=latency, network=network)
             for n in range(apiservers)
@@ -58,6 +64,19 @@ class ControlPlane:
         self._controllers = controllers
         self.manager = Process(loop, "kcm", self._start_controllers)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
+
+    def _members(self, count: int, network: Network) -> KV:
+        """Several members of etcd, and `store` as a witness that applies what they agree on."""
+        etcd = self.etcd = EtcdCluster(count, loop=self.loop, network=network)
+        witness = Applier(store=self.store)
+        members = Members(self.loop, etcd)
+        members.tell_commits()
+
+        def witnessed(request: LoggedRequest, _: LoggedResponse | EtcdError) -> None:
+            witness.try_apply(request)
+
+        etcd.on_applied.append(witnessed)
+        return members
 
     @property
     def server(self) -> APIServer:

@@ -13,11 +13,31 @@ from k8slab.cluster.control_plane import ControlPlane
 from k8slab.cluster.inputs import milliseconds
 from k8slab.cluster.node import Machine
 from k8slab.cluster.process import Process
+from k8slab.etcd import EtcdCluster
 from k8slab.sim import Network, matches
 
 __all__ = ["Faults"]
 
 Deed = Callable[[], None]
+
+
+class EtcdProcess:
+    """A member of etcd, killed and started like any other process; a crash loses what its disk has not synced."""
+
+    def __init__(self, etcd: EtcdCluster, id: int) -> None:
+        self.loop = etcd.loop
+        self.name = etcd.raft.endpoint(id)
+        self._raft = etcd.raft
+        self._id = id
+
+    def kill(self) -> None:
+        """End it where it stands; idempotent."""
+        self._raft.crash(self._id)
+
+    def start(self) -> None:
+        """Start it from its disk, unless it runs."""
+        if self._id not in self._raft.alive:
+            self._raft.restart(self._id)
 
 
 class Faults:
@@ -69,6 +89,8 @@ class Faults:
 
         if before_call is None:
             return crash
+        if process.name not in self._plane.call_points:
+            raise ValueError(f"before_call: {component} calls no API server")
         return lambda: self._plane.call_points[process.name].crash_before(before_call, crash)
 
     def restart(self, component: str) -> Deed:
@@ -81,9 +103,12 @@ class Faults:
             raise ValueError(f"node {name!r}: expected one of {', '.join(self._nodes)}")
         return self._nodes[name]
 
-    def _processes(self) -> dict[str, Process]:
-        processes = {p.name: p for p in (self._plane.manager, self._plane.scheduler)}
-        return processes | {m.kubelet.name: m.kubelet for m in self._nodes.values()}
+    def _processes(self) -> dict[str, Process | EtcdProcess]:
+        processes: dict[str, Process | EtcdProcess] = {p.name: p for p in (self._plane.manager, self._plane.scheduler)}
+        processes |= {m.kubelet.name: m.kubelet for m in self._nodes.values()}
+        etcd = self._plane.etcd
+        members = [] if etcd is None else [EtcdProcess(etcd, id) for id in etcd.raft.members]
+        return processes | {member.name: member for member in members}
 
     def _check_component(self, name: str) -> None:
         """ValueError when nobody on the network has this name or prefix."""
@@ -91,7 +116,7 @@ class Faults:
         if not isinstance(name, str) or not name or not any(matches(one, name) for one in known):
             raise ValueError(f"component {name!r}: expected one of {', '.join(known)}, or the first part of one")
 
-    def _process(self, name: str) -> Process:
+    def _process(self, name: str) -> Process | EtcdProcess:
         processes = self._processes()
         if not isinstance(name, str) or name not in processes:
             raise ValueError(f"component {name!r}: expected one of {', '.join(processes)}")

@@ -46,7 +46,16 @@ def _reason(value: Any) -> str:
 
 
 def check_arguments(
-    nodes: Any, seed: Any, release: Any, apiservers: Any, order: Any, *, options: Any, choices: Any, holds: Any
+    nodes: Any,
+    seed: Any,
+    release: Any,
+    apiservers: Any,
+    etcd: Any,
+    order: Any,
+    *,
+    options: Any,
+    choices: Any,
+    holds: Any,
 ) -> None:
     """The arguments of `Cluster` that nothing else checks."""
     if not isinstance(nodes, int) and (
@@ -59,8 +68,9 @@ def check_arguments(
         raise ValueError(f"seed: {seed!r}: expected text that UTF-8 can hold")
     if not isinstance(release, str):
         raise TypeError(f"release: {release!r}: expected a text such as '1.36'")
-    if isinstance(apiservers, bool) or not isinstance(apiservers, int) or not 1 <= apiservers <= 10:
-        raise ValueError(f"apiservers: {apiservers!r}: expected a number from 1 to 10")
+    for name, value, most in (("apiservers", apiservers, 10), ("etcd", etcd, 7)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise ValueError(f"{name}: {value!r}: expected a number from 1 to {most}")
     if not isinstance(order, str) and not callable(getattr(order, "pick", None)):
         raise TypeError(f"order: {order!r}: expected a name such as 'fifo', or an Order")
     for name in options or {}:

@@ -51,12 +51,19 @@ __all__ = ["Applier"]
 
 
 class Applier:
-    """A store with its leases and alarms. `quota_backend_bytes`: see BackendQuota; the same on every member."""
+    """A store with its leases and alarms. `quota_backend_bytes`: see BackendQuota; the same on every member.
+
+    `store`: one that is there already, with its lessor."""
 
     def __init__(
-        self, lessor: Lessor | None = None, *, quota_backend_bytes: int = 0, max_txn_ops: int = MAX_TXN_OPS
+        self,
+        lessor: Lessor | None = None,
+        *,
+        store: Store | None = None,
+        quota_backend_bytes: int = 0,
+        max_txn_ops: int = MAX_TXN_OPS,
     ) -> None:
-        self.store = Store(lessor)
+        self.store = store if store is not None else Store(lessor)
         self.max_txn_ops = max_txn_ops
         self.alarms = AlarmStore()
         self.quota = BackendQuota(quota_backend_bytes)

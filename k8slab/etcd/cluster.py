@@ -37,7 +37,7 @@ from k8slab.etcd.txn import check_request, is_readonly, is_serializable
 from k8slab.etcd.watch import Watcher
 from k8slab.etcd.wire import decode, encode
 from k8slab.raft import Entry, Member, Node, RaftCluster, RaftError, ReadState
-from k8slab.sim import Clock, Faults, Future, Loop, Order, Trace, sleep
+from k8slab.sim import Clock, Faults, Future, Loop, Network, Order, Trace, sleep
 
 __all__ = ["EtcdCluster", "EtcdMachine"]
 
@@ -103,6 +103,7 @@ class EtcdCluster:
         loop: Loop | None = None,
         order: Order | None = None,
         trace: bool = True,
+        network: Network | None = None,
         name: str = "etcd",
         quota_backend_bytes: int = 0,
         compactor: Callable[[], Compactor] | None = None,
@@ -125,6 +126,7 @@ class EtcdCluster:
         self.raft = RaftCluster(
             size,
             loop=self.loop,
+            network=network,
             name=name,
             machine=self._machine,
             faults=faults,
@@ -243,6 +245,12 @@ class EtcdCluster:
             raise StoppedError
         return member
 
+    def is_reachable(self, id: int, source: str) -> bool:
+        """Whether a client that is called `source` in the network can ask member `id`."""
+        member, network = self.raft.members[id], self.raft.network
+        here = member.component.alive
+        return here and not network.blocked(source, member.name) and not network.blocked(member.name, source)
+
     def _propose(self, id: int, request: LoggedRequest) -> Future[LoggedResponse]:
         self._number += 1
         number = id << 48 | self._number
@@ -357,4 +365,3 @@ class EtcdCluster:
     def close(self) -> None:
         """End everything."""
         self.raft.close()
-

@@ -84,7 +84,7 @@ class Read:
 class RaftCluster:
     """Members 1 to `size`. Options beyond the named ones are RaftConfig's, for every member.
 
-    `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`: to share a clock with others.
+    `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`, `network`: to share them with others.
     `machine`: what a member's entries are for, by its id. `on_start` is told of every member that starts.
     """
 
@@ -99,6 +99,7 @@ class RaftCluster:
         order: Order | None = None,
         trace: bool = True,
         loop: Loop | None = None,
+        network: Network | None = None,
         machine: Callable[[int], Machine] = lambda id: KeyValues(),
         snapshot_count: int = 10_000,
         keep_entries: int = 5_000,
@@ -109,7 +110,7 @@ class RaftCluster:
         if not isinstance(size, int) or not 1 <= size <= 50:
             raise ValueError(f"size {size!r}: expected a number from 1 to 50")
         self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
-        self.network = Network(self.loop, faults or Faults(delay_ms=(1, 5)), stream=f"{name}/network")
+        self.network = network or Network(self.loop, faults or Faults(delay_ms=(1, 5)), stream=f"{name}/network")
         self.name = name
         self.members: dict[int, Member] = {}
         self._machine = machine

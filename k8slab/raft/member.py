@@ -270,7 +270,12 @@ class Member:
         cause = trace.current
         if trace.on:
             count = len(message.entries)
-            head: dict[str, Any] = {"type": message.type, "to": message.to, "term": message.term, "index": message.index}
+            head: dict[str, Any] = {
+                "type": message.type,
+                "to": message.to,
+                "term": message.term,
+                "index": message.index,
+            }
             trace.emit("raft.send", self.name, **head, count=count)
         self.network.send(self.name, self._endpoint(message.to), (trace.current, message))
         trace.current = cause

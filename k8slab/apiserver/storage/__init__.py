@@ -32,7 +32,7 @@ from k8slab.apiserver.storage.errors import (
 )
 from k8slab.apiserver.storage.etcd3 import Page, Preconditions, Storage, UpdateFunc
 from k8slab.apiserver.storage.keys import PREFIX, KeyLayout, prefix_end
-from k8slab.apiserver.storage.kv import KV, SingleMember
+from k8slab.apiserver.storage.kv import KV, Members, SingleMember
 
 __all__ = [
     "ANY_REVISION",
@@ -43,6 +43,7 @@ __all__ = [
     "KeyExistsError",
     "KeyLayout",
     "KeyNotFoundError",
+    "Members",
     "ObjectInvalidError",
     "Page",
     "Preconditions",
