@@ -79,8 +79,9 @@ class Cluster:
     `nodes`: how many, or a list of `NodeConfig`. `latency`: "lan", "none", "slow-watch" or a `LatencyProfile`.
     `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
     `gates` overrides single ones. `options`: controller settings by upstream's flag names. `etcd`: how many members,
-    which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by upstream's name, or (None) leaves them out: a wrong variant, your
-    own. The constructor returns when all nodes are Ready.
+    which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
+    upstream's name, or (None) leaves them out: a wrong variant, your own. The constructor returns when all nodes are
+    Ready.
     """
 
     def __init__(

@@ -4,7 +4,8 @@ Tasks: `<name>/run` takes one message at a time and carries out what is ready, `
 and sending lies an `await` when the disk takes time: there a crash finds a promise that was never made.
 
 Upstream: etcd server/etcdserver/raft.go (raftNode), server.go (applyAll, snapshot)
-Simplified: a removed member stops after ten ticks (etcd: after a second); entries are applied by the task that saves them, not by one of its own.
+Simplified: a removed member stops after ten ticks (etcd: after a second); entries are applied by the task that saves
+them, not by one of its own.
 """
 
 from __future__ import annotations
