@@ -182,10 +182,9 @@ class RealEtcd:
         self.post("kv/put", {"key": _text(SENTINEL)})
         return [response for stream in streams for response in stream.until_sentinel()]
 
-    def watch_request(
-        self, key: bytes, range_end: bytes, watch_id: int, start_revision: int = 0, **options: Any
-    ) -> Json:
-        start = {"start_revision": str(start_revision + self.base)} if start_revision else {}
+    def watch_request(self, key: bytes, range_end: bytes, watch_id: int, start: int = 0, **options: Any) -> Json:
+        """Options as the gateway knows them. `start`: the revision, 0 for the next one."""
+        since = {"start_revision": str(start + self.base)} if start else {}
         return {"key": _text(key), "range_end": _text(range_end), "watch_id": str(watch_id), **since, **options}
 
     # -- shapes ------------------------------------------------------------------------------------
