@@ -123,7 +123,8 @@ def snapshot_status(data: bytes) -> SnapshotStatus:
 def _image(content: bytes) -> Image:
     end = content.index(b"\n", len(_MAGIC))
     header: dict[str, Any] = json.loads(content[len(_MAGIC) : end])
-    records, at = [], end + 1
+    records: list[tuple[Revision, KeyValue]] = []
+    at = end + 1
     for _ in range(_number(header["records"])):
         main, mark, sub = _KEY.unpack_from(content, at)
         at += _KEY.size
