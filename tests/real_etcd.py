@@ -264,8 +264,11 @@ class Watching:
 
     def _read(self) -> Json:
         response = self._etcd.plain(json.loads(self._stream.readline())["result"])
-        if response.get("watch_id") != 99:
-            self.responses.append(response)
+        others = {**response}
+        if "events" in response:
+            others["events"] = [e for e in response["events"] if e["kv"]["key"] != SENTINEL.decode("latin-1")]
+        if response.get("watch_id") != 99 and others.get("events") != []:
+            self.responses.append(others)
         return response
 
 
