@@ -105,9 +105,12 @@ def running(*flags: str, data_dir: Path | None = None) -> Iterator[RealEtcd]:
         yield etcd
     finally:
         etcd.close()
+        died = process.poll() is not None
         process.terminate()
         process.wait(timeout=20)
+        log = (home / "log").read_text()
         shutil.rmtree(home)
+        assert not died, f"etcd ended by itself:\n{log[-4_000:]}"
 
 
 class RealEtcd:
