@@ -121,6 +121,8 @@ def test_members_that_apply_the_same_log_at_other_times_hold_the_same() -> None:
     others = [EtcdServer(member_id=id, is_leader=False) for id in (2, 3)]
     log = []
     requests: list[Any] = [
+        LeaseGrantRequest(600, 9),
+        LeaseGrantRequest(100, 5),
         LeaseGrantRequest(10),
         PutRequest(b"a", b"1"),
         DeleteRangeRequest(b"a"),
