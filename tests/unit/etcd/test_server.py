@@ -135,10 +135,10 @@ def test_members_that_apply_the_same_log_at_other_times_hold_the_same() -> None:
     assert leader.lessor.lookup(lease).ttl == 10
     log.append(encode(leader.prepare(PutRequest(b"b", b"2", lease)), 9))
     leader.apply(decode(log[-1])[1], now_ms=50)
-    (revoke,) = leader.due(now_ms=10_000)
+    (revoke,) = leader.due(now_ms=10_002)
     assert revoke == LeaseRevokeRequest(lease)
     log.append(encode(revoke))
-    leader.apply(revoke, now_ms=10_000)
+    leader.apply(revoke, now_ms=10_002)
     for delay, other in enumerate(others, 1):
         for entry in log:
             other.apply(decode(entry)[1], now_ms=delay * 77_777)
