@@ -105,9 +105,12 @@ def running(*flags: str, data_dir: Path | None = None) -> Iterator[RealEtcd]:
         yield etcd
     finally:
         etcd.close()
+        died = process.poll() is not None
         process.terminate()
         process.wait(timeout=20)
+        log = (home / "log").read_text()
         shutil.rmtree(home)
+        assert not died, f"etcd ended by itself:\n{log[-4_000:]}"
 
 
 class RealEtcd:
@@ -264,8 +267,11 @@ class Watching:
 
     def _read(self) -> Json:
         response = self._etcd.plain(json.loads(self._stream.readline())["result"])
-        if response.get("watch_id") != 99:
-            self.responses.append(response)
+        others = {**response}
+        if "events" in response:
+            others["events"] = [e for e in response["events"] if e["kv"]["key"] != SENTINEL.decode("latin-1")]
+        if response.get("watch_id") != 99 and others.get("events") != []:
+            self.responses.append(others)
         return response
 
 

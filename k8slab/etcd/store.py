@@ -220,7 +220,7 @@ class Store:
         return Image(
             self.revision,
             self.compact_revision,
-            tuple((lease.id, lease.ttl) for lease in self.lessor.leases()),
+            tuple(sorted((lease.id, lease.ttl) for lease in self.lessor.leases())),
             tuple(self._backend.records.items()),
             size=self.db_size,
         )
@@ -241,13 +241,15 @@ class Store:
         image = unpack(data, skip_hash_check=skip_hash_check).bumped(bump_revision, mark_compacted)
         index = TreeIndex()
         attached: dict[bytes, int] = {}
-        granted = dict(image.leases)
         for revision, kv in image.records:
-            if not index.restore(revision, kv) or (kv.lease and kv.lease not in granted):
-                raise SnapshotError(
-                    f"invalid database: record {revision} of key {kv.key!r} has no beginning or no lease"
-                )
+            if not index.restore(revision, kv):
+                raise SnapshotError(f"invalid database: record {revision} deletes {kv.key!r}, which does not live")
             attached[kv.key] = kv.lease
+        granted = dict(image.leases)
+        if orphans := [key for key, lease in attached.items() if lease and lease not in granted]:
+            raise SnapshotError(
+                f"invalid database: {orphans[0]!r} hangs on lease {attached[orphans[0]]}, which is not there"
+            )
         before = self.revision
         self.revision, self.compact_revision = image.revision, image.compact_revision
         self._backend, self._index = Backend.of(image.records, image.size), index

@@ -72,7 +72,8 @@ class Watcher:
     """One watch. Read `pending` from the left; `on_ready` is called when it becomes non-empty and must not write.
 
     `min_revision` is the first revision the watcher is owed (once synced: unless it got it already). The confirmation
-    is pending as soon as the watcher exists. `number` counts the watchers of a store, `watch_id` those of a stream.
+    is pending as soon as the watcher exists. `number` counts the watchers of a store, `watch_id` those of a stream;
+    `on_events` is what a stream makes of a response with events.
     """
 
     def __init__(

@@ -123,7 +123,7 @@ def decode(data: bytes) -> tuple[int, LoggedRequest]:
     id, request = 0, None
     for number, value in _parse(data):
         if number == _HEADER:
-            id = dict(_parse(_bytes(value, "header"))).get(_HEADER_ID, 0) % 2**64
+            id = _whole(dict(_parse(_bytes(value, "header"))).get(_HEADER_ID, 0), "id of the header") % 2**64
         elif number in _LOGGED:
             request = _read(_LOGGED[number], _bytes(value, _LOGGED[number].__name__))
         else:
@@ -174,18 +174,22 @@ def _field(field: _Field, value: Value) -> bytes:
 
 
 def _compare(compare: Compare) -> bytes:
+    if compare.result not in _RESULTS or compare.target not in _TARGETS:
+        raise ValueError(f"compare {compare!r}: expected a target of {_TARGETS} and a result of {_RESULTS}")
     parts = _int(1, _RESULTS.index(compare.result)) + _int(2, _TARGETS.index(compare.target))
     parts += _message(3, compare.key) if compare.key else b""
     number = _OPERANDS[compare.target]
-    if isinstance(compare.operand, bytes):
-        parts += _message(number, compare.operand)
+    if compare.target == "VALUE":
+        parts += _message(number, _bytes(compare.operand, "operand of a Compare"))
     else:
-        parts += _varint(number << 3 | _VARINT) + _varint(compare.operand)
+        parts += _varint(number << 3 | _VARINT) + _varint(_whole(compare.operand, "operand of a Compare"))
     return parts + (_message(64, compare.range_end) if compare.range_end else b"")
 
 
 def _operation(operation: Any) -> bytes:
-    number = next(number for number, kind in _OPERATIONS.items() if isinstance(operation, kind))
+    number = next((number for number, kind in _OPERATIONS.items() if isinstance(operation, kind)), None)
+    if number is None:
+        raise TypeError(f"operation is {operation!r}, expected one that a transaction may hold")
     return _message(number, _body(operation))
 
 
@@ -261,11 +265,9 @@ def _typed(kind: type, field: _Field, value: Value) -> Value:
     where = f"{field.name} of a {kind.__name__}"
     if field.kind == "bytes":
         return _bytes(value, where)
-    if not isinstance(value, int):
-        raise ValueError(f"{where} is {value!r}, expected a number")
     if isinstance(field.kind, tuple):
         return _name(field.kind, value, where)
-    return bool(value) if field.kind == "bool" else value
+    return bool(_whole(value, where)) if field.kind == "bool" else _whole(value, where)
 
 
 def _read_txn(data: bytes) -> TxnRequest:
@@ -282,8 +284,14 @@ def _read_compare(data: bytes) -> Compare:
     values: dict[int, Value] = dict(_parse(data))
     result = _name(_RESULTS, values.get(1, 0), "result of a Compare")
     target = _name(_TARGETS, values.get(2, 0), "target of a Compare")
-    operand = values.get(_OPERANDS[target], b"" if target == "VALUE" else 0)
-    return Compare(values.get(3, b""), target, result, operand, values.get(64, b""))
+    where = "operand of a Compare"
+    operand: int | bytes
+    if target == "VALUE":
+        operand = _bytes(values.get(_OPERANDS[target], b""), where)
+    else:
+        operand = _whole(values.get(_OPERANDS[target], 0), where)
+    key, end = (_bytes(values.get(number, b""), "key of a Compare") for number in (3, 64))
+    return Compare(key, target, result, operand, end)
 
 
 def _read_operation(data: bytes) -> Any:
@@ -299,6 +307,12 @@ def _read_operation(data: bytes) -> Any:
 def _bytes(value: Value, where: str) -> bytes:
     if not isinstance(value, bytes):
         raise ValueError(f"{where} is {value!r}, expected bytes")
+    return value
+
+
+def _whole(value: Value, where: str) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"{where} is {value!r}, expected a number")
     return value
 
 

@@ -37,6 +37,17 @@ def test_a_page_is_free_when_its_last_record_is_gone_and_is_used_again() -> None
     pages.check_invariants()
 
 
+def test_a_page_that_became_free_while_it_was_filled_is_begun_anew() -> None:
+    pages = Pages()
+    pages.remove(pages.place(100))
+    assert pages.free == 1
+    leaf = pages.place(100)
+    assert (pages.size, pages.size_in_use) == (6 * PAGE, 6 * PAGE)
+    pages.check_invariants()
+    pages.remove(leaf)
+    assert pages.free == 1
+
+
 def test_compaction_frees_pages_but_the_file_only_shrinks_by_defragmentation() -> None:
     store = Store()
     for _ in range(100):

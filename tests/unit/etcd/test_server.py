@@ -11,11 +11,13 @@ from k8slab.etcd import (
     AlarmMember,
     AlarmRequest,
     Applier,
+    BackendQuota,
     CompactedError,
     CompactionRequest,
     CompactionResponse,
     CorruptError,
     DeleteRangeRequest,
+    DeleteRangeResponse,
     DuplicateKeyError,
     EmptyKeyError,
     EtcdServer,
@@ -33,8 +35,10 @@ from k8slab.etcd import (
     RevisionCompactor,
     TooManyOpsError,
     TxnRequest,
+    TxnResponse,
     decode,
     encode,
+    encoded_size,
     is_readonly,
     is_serializable,
 )
@@ -76,6 +80,13 @@ def test_limits_are_settings() -> None:
     assert raises(lambda: server.do(PutRequest(b"a", bytes(1_000))), RequestTooLargeError)
 
 
+def test_a_request_of_exactly_the_largest_size_is_taken() -> None:
+    request = PutRequest(b"k", bytes(500))
+    size = encoded_size(request)
+    assert EtcdServer(max_request_bytes=size).prepare(request) == request
+    assert raises(lambda: EtcdServer(max_request_bytes=size - 1).prepare(request), RequestTooLargeError)
+
+
 def test_a_lease_without_id_gets_one_from_the_stream_before_it_is_proposed() -> None:
     grants = [EtcdServer(rng=random.Random(7)).prepare(LeaseGrantRequest(10)) for _ in range(2)]
     assert grants[0] == grants[1] != LeaseGrantRequest(10)
@@ -110,6 +121,8 @@ def test_members_that_apply_the_same_log_at_other_times_hold_the_same() -> None:
     others = [EtcdServer(member_id=id, is_leader=False) for id in (2, 3)]
     log = []
     requests: list[Any] = [
+        LeaseGrantRequest(600, 9),
+        LeaseGrantRequest(100, 5),
         LeaseGrantRequest(10),
         PutRequest(b"a", b"1"),
         DeleteRangeRequest(b"a"),
@@ -119,12 +132,13 @@ def test_members_that_apply_the_same_log_at_other_times_hold_the_same() -> None:
         log.append(encode(leader.prepare(request), number))
         leader.apply(decode(log[-1])[1], now_ms=number)
     lease = leader.lease_leases().leases[0]
+    assert leader.lessor.lookup(lease).ttl == 10
     log.append(encode(leader.prepare(PutRequest(b"b", b"2", lease)), 9))
     leader.apply(decode(log[-1])[1], now_ms=50)
-    (revoke,) = leader.due(now_ms=10_000)
+    (revoke,) = leader.due(now_ms=10_002)
     assert revoke == LeaseRevokeRequest(lease)
     log.append(encode(revoke))
-    leader.apply(revoke, now_ms=10_000)
+    leader.apply(revoke, now_ms=10_002)
     for delay, other in enumerate(others, 1):
         for entry in log:
             other.apply(decode(entry)[1], now_ms=delay * 77_777)
@@ -213,6 +227,34 @@ def test_over_the_quota_even_a_transaction_that_only_reads_is_refused() -> None:
     assert server.store.db_size >= 50_000
     assert raises(lambda: server.do(TxnRequest((), (RangeRequest(b"k"),), ())), NoSpaceError)
     assert server.do(RangeRequest(b"k")).count == 1
+
+
+def test_over_the_quota_with_the_alarm_on_a_transaction_that_deletes_is_done() -> None:
+    applier = Applier(quota_backend_bytes=50_000)
+    applier.store.put(b"k", bytes(40_000))
+    delete = TxnRequest((), (DeleteRangeRequest(b"k"),), ())
+    assert raises(lambda: applier.apply(delete), NoSpaceError), "without the alarm: that is how it is raised"
+    applier.store.put(b"k", bytes(40_000))
+    applier.apply(AlarmRequest("ACTIVATE", 1, "NOSPACE"))
+    assert applier.apply(delete) == TxnResponse(True, (DeleteRangeResponse(5, 1),), 5)
+
+
+@pytest.mark.parametrize(
+    ("request_", "cost"),
+    [
+        pytest.param(PutRequest(b"key", bytes(100)), 256 + 3 + 100, id="a put: key, value and 256"),
+        pytest.param(TxnRequest((), (PutRequest(b"k"),) * 2, ()), 2 * 257, id="the puts of the first branch"),
+        pytest.param(TxnRequest((), (PutRequest(b"k"),), (PutRequest(b"k"),) * 2), 2 * 257, id="the dearer branch"),
+        pytest.param(TxnRequest((), (DeleteRangeRequest(b"k"), RangeRequest(b"k")), ()), 0, id="deletions and reads"),
+        pytest.param(LeaseGrantRequest(10), 64, id="a lease"),
+        pytest.param(DeleteRangeRequest(b"k"), 0, id="a deletion"),
+    ],
+)
+def test_cost(request_: Any, cost: int) -> None:
+    quota = BackendQuota(100_000)
+    assert quota.cost(request_) == cost
+    assert quota.is_available(request_, 100_000 - cost - 1)
+    assert quota.is_available(request_, 100_000 - cost) == (type(request_) is DeleteRangeRequest)
 
 
 def test_puts_in_nested_transactions_cost_nothing_and_slip_past_the_alarm() -> None:

@@ -12,13 +12,17 @@ from k8slab.etcd import (
     AlarmRequest,
     CompactedError,
     EtcdServer,
+    Image,
+    KeyValue,
     LeaseGrantRequest,
     PutRequest,
+    Revision,
     SnapshotError,
     SnapshotStatus,
     Store,
     snapshot_status,
 )
+from k8slab.etcd.snapshot import pack
 
 
 def busy() -> Store:
@@ -161,6 +165,11 @@ def test_bumping_and_marking_go_together(options: dict[str, Any], message: str) 
         Store().restore(GOOD, **options)
 
 
+put = (Revision(2), KeyValue(b"k", 2, 2, 1, b"v"))
+leased = (Revision(2), KeyValue(b"k", 2, 2, 1, b"v", 7))
+gone = (Revision(3), KeyValue(b"k", 0, 3, 0, b""))
+gone_again = (Revision(4), KeyValue(b"k", 0, 4, 0, b""))
+
 # -- going back in time: what clients of before see ------------------------------------------------
 
 
@@ -205,6 +214,33 @@ def test_with_a_bump_the_watch_is_ended_and_a_new_list_is_after_all_that_was_see
         store.range(b"a", revision=1_002)
     assert store.put(b"x").revision == 1_004
     store.check_invariants()
+
+
+def test_with_a_bump_history_is_compacted_away() -> None:
+    store = Store()
+    for value in (b"1", b"2", b"3"):
+        store.put(b"a", value)
+    store.put(b"b", b"1")
+    store.delete_range(b"b")
+    copy = restored(store.snapshot(), bump_revision=10, mark_compacted=True)
+    assert [(kv.key, kv.mod_revision) for kv in copy.since(0)] == [(b"a", 4)]
+    assert copy.range(b"a").kvs == store.range(b"a").kvs
+
+
+@pytest.mark.parametrize(
+    ("records", "leases", "message"),
+    [
+        pytest.param([put, gone, gone_again], (), "record 4.0 deletes b'k', which does not", id="deleted twice"),
+        pytest.param([gone], (), "record 3.0 deletes b'k', which does not live", id="a deletion of nothing"),
+        pytest.param([leased], (), "b'k' hangs on lease 7, which is not there", id="a lease that was not granted"),
+        pytest.param([gone, put], (), "record 2.0 of key b'k' does not fit", id="records out of order"),
+    ],
+)
+def test_contents_that_cannot_be_are_refused_though_their_hash_be_right(
+    records: Any, leases: Any, message: str
+) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        restored(pack(Image(9, -1, leases, tuple(records))))
 
 
 def test_a_follower_that_gets_a_snapshot_feeds_its_watchers_what_they_missed() -> None:

@@ -200,6 +200,19 @@ def test_fragments_hold_less_than_the_limit_or_one_event_and_all_but_the_last_ar
     assert [part.fragment for part in parts] == [True, True, False]
 
 
+@pytest.mark.parametrize(
+    ("most", "sizes"),
+    [
+        pytest.param(76, [1, 1], id="two that reach the limit come apart"),
+        pytest.param(77, [2], id="two that are below it come together"),
+    ],
+)
+def test_a_fragment_stays_below_the_limit(most: int, sizes: list[int]) -> None:
+    """38 bytes an event: 16, and a KeyValue of 22 (key 2 + 2, three numbers of 2, value 2 + 10)."""
+    response = WatchResponse(2, (event(0, 10), event(1, 10)))
+    assert [len(part.events) for part in fragments(response, most=most)] == sizes
+
+
 def test_only_who_asks_for_fragments_gets_them() -> None:
     store = Store()
     for number in range(3):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from k8slab.etcd import (
@@ -22,6 +22,7 @@ from k8slab.etcd import (
     encode,
     encoded_size,
 )
+from tests.counts import examples
 
 HEADER = "a2 06 02 08 01"  # field 100, two bytes: field 1 is 1
 
@@ -93,7 +94,12 @@ def test_what_is_written_is_read(request_: Any, id: int) -> None:
     assert encode(request_, id) == data
 
 
-@given(st.binary(max_size=40))
+tags = [b"\x22", b"\x32", b"\x12", b"\x0a", b"\x1a", b"\x08", b"\x10", b"\xa2\x06", b"\x02", b"\x04", b"\x06", b"k"]
+pieces = st.lists(st.sampled_from(tags), max_size=16).map(b"".join)
+
+
+@settings(max_examples=examples(1_000))
+@given(st.binary(max_size=40) | pieces)
 def test_anything_else_is_refused_or_read_as_a_request(data: bytes) -> None:
     """Only ValueError, whatever the bytes; what is read can be written."""
     try:
@@ -114,6 +120,10 @@ def test_anything_else_is_refused_or_read_as_a_request(data: bytes) -> None:
         pytest.param("25 00 00 00 00", "wire type 5 of field 4", id="an unknown wire type"),
         pytest.param("22 80", "the bytes end at offset 2 within a number", id="a number cut off"),
         pytest.param("32 02 12 00", "fields \\[\\] of an operation", id="an empty operation"),
+        pytest.param("a2 06 02 0a 00 22 00", "id of the header is b'', expected a number", id="bytes for an id"),
+        pytest.param("32 06 0a 04 10 03 38 01", "operand of a Compare is 1, expected bytes", id="a number as a value"),
+        pytest.param("32 06 0a 04 10 02 32 00", "operand of a Compare is b'', expected", id="bytes as revision"),
+        pytest.param("32 04 0a 02 18 01", "key of a Compare is 1, expected bytes", id="a number as a key"),
         pytest.param("12 00", "field 2 of an InternalRaftRequest", id="a request of etcd's version 2"),
     ],
 )
@@ -129,6 +139,15 @@ def test_bytes_that_are_none_are_named(data: str, message: str) -> None:
         pytest.param(lambda: encode(PutRequest("k")), "key is 'k', expected bytes", id="a text key"),
         pytest.param(lambda: encode(PutRequest(b"k", lease="7")), "lease is '7', expected int", id="a text lease"),
         pytest.param(lambda: encode(RangeRequest(b"k", sort_order="UP")), "sort_order is 'UP'", id="an order"),
+        pytest.param(lambda: encode(TxnRequest((), ("put",))), "operation is 'put', expected", id="no operation"),
+        pytest.param(
+            lambda: encode(TxnRequest((Compare(b"k", "VALUE", "EQUAL", 1),))),
+            "operand of a Compare is 1",
+            id="an operand",
+        ),
+        pytest.param(
+            lambda: encode(TxnRequest((Compare(b"k", "SIZE", "EQUAL", 1),))), "expected a target of", id="a target"
+        ),
         pytest.param(lambda: encode(("k", "v")), "expected one of RangeRequest, PutRequest", id="no request"),
     ],
 )
