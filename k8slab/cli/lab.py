@@ -25,6 +25,10 @@ def add_parsers(commands: Any) -> None:
     start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
     start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
     verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=True)
+    verify.description = (
+        "Run the checks on your notebook or Python file. Exit code: 0 every check passes, 1 one does not, or there is "
+        "nothing to check, 2 wrong usage: an unknown lab, check or option."
+    )
     _checks(verify)
     verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
     watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=True)
@@ -45,7 +49,7 @@ def add_parsers(commands: Any) -> None:
         help="grade a folder of submissions",
         description="Grade <student>.ipynb files, or a folder for each student; write gradebook.csv, gradebook.json "
         "and an executed notebook for each. Exit code: 0 done, 1 somebody's file is missing or cannot be read, 2 wrong "
-        "usage.",
+        "usage (an unknown lab, too).",
     )
     grade.add_argument("folder", type=Path, metavar="FOLDER")
     grade.add_argument("--lab", required=True, metavar="LAB", help="such as 09")
@@ -75,18 +79,22 @@ def _checks(parser: Any) -> None:
 
 def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
-    from k8slab.lab import LabError
+    from k8slab.lab import LabError, UnknownCheckError, UnknownLabError
     from k8slab.lab.runner import RunnerError
 
     try:
         code: int = handler(args)
         return code
-    except (LabError, RunnerError) as error:
-        print(f"k8slab: {error}", file=sys.stderr)
-        return 1
-    except KeyError as error:
-        print(f"k8slab: {error.args[0]}", file=sys.stderr)
-        return 2
+    except (LabError, RunnerError, UnknownCheckError) as error:
+        print(_typed(f"k8slab: {error}"), file=sys.stderr)
+        return 2 if isinstance(error, (UnknownCheckError, UnknownLabError)) else 1
+
+
+def _typed(text: str) -> str:
+    """A message with the command as it was typed."""
+    from k8slab.lab.show import as_typed
+
+    return as_typed(text, Path(sys.argv[0]))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -105,17 +113,18 @@ def _start(args: argparse.Namespace) -> int:
     lab = find_lab(args.lab)
     path = start(lab, args.to if args.to is not None else Path(lab.name))
     print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
-    print(f"open it in JupyterLab, or write a Python file; then: k8slab lab verify {lab.name} {path}")
+    print(_typed(f"open it in JupyterLab, or write a Python file; then: k8slab lab verify {lab.name} {path}"))
     return 0
 
 
 def _report(lab: Lab, args: argparse.Namespace) -> tuple[Report, Path]:
     from k8slab.lab import verify
-    from k8slab.lab.work import code_of, find_work
+    from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     path = find_work(lab, args.path or _default(lab))
     only = args.check if isinstance(args.check, list) else []
-    return verify(lab, code_of(path), only=only, seed=getattr(args, "seed", "0")), path
+    seed = getattr(args, "seed", "0")
+    return verify(lab, code_of(path), only=only, seed=seed, elsewhere=elsewhere_of(path)), path
 
 
 def _default(lab: Lab) -> str:
@@ -131,7 +140,7 @@ def _verify(args: argparse.Namespace) -> int:
     if args.replay is not None:
         return _replay(lab, args)
     report, path = _report(lab, args)
-    print(report_text(lab, report, path=str(path)))
+    print(_typed(report_text(lab, report, path=str(path))))
     if not args.check:
         _remember(lab, report)
     return 0 if report.passed else 1
@@ -148,22 +157,24 @@ def _remember(lab: Lab, report: Report) -> None:
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:
-    from k8slab.lab import LabError, Problem, parse_script, replay
+    from k8slab.lab import LabError, Problem, replay
     from k8slab.lab.show import picture
-    from k8slab.lab.work import code_of, find_work
+    from k8slab.lab.verify import raised_text
+    from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     if len(args.check) != 1:
         raise LabError("--replay: expected --check with the name of one check")
+    check = lab.spec.check(args.check[0])
     try:
-        script = parse_script(args.replay)
-        verbs = dict.fromkeys(op[0] for case in lab.spec.check(args.check[0]).cases("0") for op in case.script)
-        unknown = [op[0] for op in script if op[0] not in verbs]
-        if unknown:
-            raise ValueError(f"--replay: {unknown[0]!r}: expected one of {', '.join(verbs)}")
-        code = code_of(find_work(lab, args.path or _default(lab)))
-        outcome = replay(lab, code, lab.spec.check(args.check[0]), script)
-    except (ValueError, Problem) as error:
-        raise LabError(str(error)) from None
+        script = check.script(args.replay)
+    except ValueError as error:
+        raise LabError(f"--replay: {error}") from None
+    path = find_work(lab, args.path or _default(lab))
+    elsewhere = elsewhere_of(path)
+    try:
+        outcome = replay(lab, code_of(path), check, script, elsewhere=elsewhere)
+    except Problem as problem:
+        raise LabError(str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)) from None
     print(picture(outcome.record, outcome.broken.step if outcome.broken else 0, most=len(script)))
     print(outcome.broken.why if outcome.broken else "the property holds in this schedule")
     return 1 if outcome.broken else 0
@@ -182,9 +193,9 @@ def _watch(args: argparse.Namespace) -> int:
         try:
             report, _ = _report(lab, args)
         except LabError as error:  # half saved, perhaps
-            print(error, flush=True)
+            print(_typed(str(error)), flush=True)
         else:
-            print(report_text(lab, report, path=str(path)), flush=True)
+            print(_typed(report_text(lab, report, path=str(path))), flush=True)
             if report.passed:
                 _remember(lab, report)
                 return 0

@@ -32,12 +32,14 @@ from k8slab.lab.model import (
     Report,
     Result,
     Script,
+    State,
     Step,
+    UnknownCheckError,
     parse_script,
     script_text,
 )
 from k8slab.lab.runner import ChildRunner, InProcessRunner, Limits, Problem, Runner, Session, Setup
-from k8slab.lab.source import Lab, LabError, Mutant, find_lab, labs
+from k8slab.lab.source import Lab, LabError, Mutant, UnknownLabError, find_lab, labs
 from k8slab.lab.verify import replay, verify
 
 __all__ = [
@@ -64,7 +66,10 @@ __all__ = [
     "Script",
     "Session",
     "Setup",
+    "State",
     "Step",
+    "UnknownCheckError",
+    "UnknownLabError",
     "find_lab",
     "labs",
     "parse_script",

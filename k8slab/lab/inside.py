@@ -9,13 +9,15 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from k8slab.lab.model import Report, Result
 from k8slab.lab.runner import Runner
-from k8slab.lab.show import Played, failure_text, recognised, report_text
-from k8slab.lab.source import Lab, LabError, find_lab
+from k8slab.lab.show import as_typed, failure_text, played, recognised, report_text
+from k8slab.lab.source import Lab, LabError, find_lab, names_of
 from k8slab.lab.verify import verify
 
 __all__ = ["CheckFailed", "Checker", "begin", "newest_source"]
@@ -61,16 +63,24 @@ class Checker:
     def __call__(self, name: str = "", *, stepper: bool = True) -> None:
         """Print how a check (all of them) went; CheckFailed unless it holds, after a Stepper on what fails."""
         spec = self.lab.spec
-        code = newest_source(self._cells(), spec.needs(spec.check(name)) if name else tuple(spec.names))
-        report = verify(self.lab, code, only=[name] if name else [], seed=self.seed, runner=self._runner)
+        cells = list(self._cells())
+        code = newest_source(cells, tuple(spec.names), spec.needs(spec.check(name)) if name else None)
+        report = verify(
+            self.lab,
+            code,
+            only=[name] if name else [],
+            seed=self.seed,
+            runner=self._runner,
+            elsewhere=names_of(cells) - names_of([code]),
+        )
         self.report = report
         if report.passed:
             print(report_text(self.lab, report))
             return
         if stepper and name and report.results[0].failure is not None:
-            _show(report.results[0])
+            _show(self.lab, report.results[0])
         text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
-        raise CheckFailed(text)
+        raise CheckFailed(as_typed(text, Path(sys.executable).with_name("k8slab")))
 
     def hint(self, name: str, rung: int = 0) -> str:
         """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there
@@ -117,7 +127,7 @@ def _one(lab: Lab, report: Report) -> str:
     return "\n".join(lines)
 
 
-def _show(result: Result) -> None:
+def _show(lab: Lab, result: Result) -> None:
     """A Stepper on the failing schedule, where something can show it."""
     try:
         from IPython.display import display
@@ -126,9 +136,10 @@ def _show(result: Result) -> None:
     from k8slab.widgets import Stepper
 
     assert result.failure is not None
-    if result.failure.record.steps:
-        stepper = Stepper(Played(result.failure, result.check.title))
-        stepper.index = len(stepper.frames["steps"]) - 1  # where it breaks
+    if result.failure.record.steps or result.failure.record.ended:
+        broken, script = result.failure.broken, result.failure.record.script
+        stepper = Stepper(played(lab, result), main=len(script))
+        stepper.index = broken.step - 1 if broken is not None else 0
         display(stepper)  # type: ignore[no-untyped-call]
 
 
@@ -152,16 +163,17 @@ def executed_cells() -> list[str]:
     return cells
 
 
-def newest_source(cells: Iterable[str], names: Sequence[str]) -> str:
-    """For each name the newest cell that defines it, in the order of `names`. LabError names what is missing."""
+def newest_source(cells: Iterable[str], names: Sequence[str], needs: Sequence[str] | None = None) -> str:
+    """For each name the newest cell that defines it, in the order of `names`. LabError names those of `needs` (not
+    given: of all) that no cell defines."""
     newest: dict[str, str] = {}
     for cell in cells:
         for name in _defined(cell):
             newest[name] = cell
-    missing = [name for name in names if name not in newest]
+    missing = [name for name in (names if needs is None else needs) if name not in newest]
     if missing:
         raise LabError(f"check: no executed cell defines {', '.join(missing)}: run the cells above first")
-    return "\n\n".join(dict.fromkeys(newest[name] for name in names)) + "\n"
+    return "\n\n".join(dict.fromkeys(newest[name] for name in names if name in newest)) + "\n"
 
 
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -69,11 +69,12 @@ class Setup:
 
 
 class Problem(Exception):
-    """The solution cannot even be loaded: what it raised, or how its process ended."""
+    """The solution cannot even be loaded: what it raised, or how its process ended. `notes`: what it was refused."""
 
-    def __init__(self, raised: Raised | None, text: str = "") -> None:
+    def __init__(self, raised: Raised | None, text: str = "", notes: Sequence[str] = ()) -> None:
         super().__init__(text or str(raised))
         self.raised = raised
+        self.notes = tuple(notes)
 
 
 class RunnerError(RuntimeError):
@@ -221,11 +222,11 @@ class _ChildSession:
             frame = self._frame(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
         except _Ended as why:
             self._kill()
-            raise Problem(None, f"while it was loaded: {why}") from None
+            raise Problem(None, f"while it was loaded: {why}", self.notes) from None
         if "problem" in frame:
             self._note(frame.get("tried"))
             self._kill()
-            raise Problem(_raised(frame["problem"]))
+            raise Problem(_raised(frame["problem"]), notes=self.notes)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""

@@ -18,8 +18,9 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import symtable
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,19 @@ from typing import Any
 
 from k8slab.lab.model import LabSpec
 
-__all__ = ["Lab", "LabError", "Mutant", "find_lab", "labs", "read_notebook", "solution_of", "starter_of"]
+__all__ = [
+    "Lab",
+    "LabError",
+    "Mutant",
+    "UnknownLabError",
+    "find_lab",
+    "labs",
+    "names_of",
+    "other_names",
+    "read_notebook",
+    "solution_of",
+    "starter_of",
+]
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
@@ -38,6 +51,10 @@ Cell = dict[str, Any]
 
 class LabError(ValueError):
     """A lab, a notebook or a name that cannot be used; the text says what was expected."""
+
+
+class UnknownLabError(LabError):
+    """There is no lab of this name; the text names those there are."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +166,15 @@ def labs() -> list[Lab]:
 
 
 def find_lab(name: str) -> Lab:
-    """By `09-workqueue`, `09`, `9` or `workqueue`. LabError names what there is."""
+    """By `09-workqueue`, `09`, `9` or `workqueue`. UnknownLabError names what there is."""
     known = labs()
     for lab in known:
         number, _, word = lab.name.partition("-")
         if name in (lab.name, number, number.lstrip("0"), word):
             return lab
-    raise LabError(f"lab {name!r}: expected one of {', '.join(lab.name for lab in known) or '(none is installed)'}")
+    raise UnknownLabError(
+        f"lab {name!r}: expected one of {', '.join(lab.name for lab in known) or '(none is installed)'}"
+    )
 
 
 # -- notebooks -------------------------------------------------------------------------------------
@@ -203,6 +222,26 @@ def solution_of(notebook: Notebook, where: str) -> str:
     if not cells:
         raise LabError(f"{where}: no solution cell (nbgrader metadata with solution: true) is left in it")
     return "\n\n".join(_without_markers(source(cell)) for cell in cells) + "\n"
+
+
+def other_names(notebook: Notebook) -> frozenset[str]:
+    """What code cells define that are not a learner's solution."""
+    own = [id(cell) for cell in solution_cells(notebook)]
+    others = [cell for cell in notebook["cells"] if cell.get("cell_type") == "code" and id(cell) not in own]
+    return names_of(map(source, others))
+
+
+def names_of(cells: Iterable[str]) -> frozenset[str]:
+    """The names that cells define, import or assign to outside of functions. A cell that is no Python has none."""
+    found: set[str] = set()
+    for cell in cells:
+        plain = "\n".join("" if line.startswith(("%", "!")) else line for line in cell.split("\n"))
+        try:
+            table = symtable.symtable(plain, "<cell>", "exec")
+        except (SyntaxError, ValueError):
+            continue
+        found |= {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
+    return frozenset(found)
 
 
 def _without_markers(text: str) -> str:

@@ -8,8 +8,9 @@ Simplified: nothing; this module has no upstream.
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from k8slab.lab.model import Broken, Case, Check, LabSpec, Odd, Outcome, Raised, Record, Report, Result, Script
@@ -17,7 +18,7 @@ from k8slab.lab.runner import Limits, Problem, Runner, Session, Setup, default_r
 from k8slab.lab.shrink import shrink
 from k8slab.lab.source import Lab
 
-__all__ = ["judge", "replay", "setup_of", "verify"]
+__all__ = ["judge", "raised_text", "replay", "setup_of", "verify"]
 
 _LOST_SECONDS = 15.0
 """How much time a solution may lose in cases that end early or are slow; what is left then counts as failed."""
@@ -47,45 +48,71 @@ def verify(
     only: Iterable[str] = (),
     runner: Runner | None = None,
     limits: Limits | None = None,
+    elsewhere: Collection[str] = (),
 ) -> Report:
-    """The report on `code`. `seed` decides the hidden cases; `only`: names of checks. Never raises for the code."""
+    """The report on `code`. `seed` decides the hidden cases; `only`: names of checks; `elsewhere`: names that the
+    learner defines in cells that do not count. Never raises for the code."""
     runner = runner or default_runner()
     wanted = tuple(only)
     checks = [lab.spec.check(name) for name in wanted] if wanted else list(lab.spec.checks)
+    player = _Player(lab.spec, elsewhere)
     notes = [runner.says] if runner.says else []
     try:
-        session = runner.open(setup_of(lab, code, limits))
-    except Problem as problem:
-        return Report(lab.name, tuple(_nothing(check, seed) for check in checks), seed, tuple(notes), str(problem))
-    player = _Player(session, lab.spec)
-    try:
-        shown = [player.public(check, seed) for check in checks]
-    finally:
-        session.close()
-    try:  # what was learnt from hidden cases cannot reach what is shown: that is settled
         player.session = runner.open(setup_of(lab, code, limits))
+        try:
+            shown = [player.public(check, seed) for check in checks]
+        finally:
+            player.session.close()
+            notes += player.session.notes
+        # what was learnt from hidden cases cannot reach what is shown: that is settled
+        player.session = runner.open(setup_of(lab, code, limits))
+        try:
+            results = tuple(player.hidden(one, seed) for one in shown)
+        finally:
+            player.session.close()
+            notes += player.session.notes
     except Problem as problem:
-        return Report(lab.name, tuple(_nothing(check, seed) for check in checks), seed, tuple(notes), str(problem))
-    try:
-        results = tuple(player.hidden(one, seed) for one in shown)
-    finally:
-        player.session.close()
-    notes += dict.fromkeys([*session.notes, *player.session.notes])
-    return Report(lab.name, results, seed, tuple(notes))
+        results = tuple(_nothing(check, seed) for check in checks)
+        notes += problem.notes
+        why = str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)
+        return Report(lab.name, results, seed, tuple(dict.fromkeys(notes)), why)
+    return Report(lab.name, results, seed, tuple(dict.fromkeys([*notes, *player.limits()])))
 
 
-def replay(lab: Lab, code: str, check: Check, script: Script, *, runner: Runner | None = None) -> Outcome:
+def replay(
+    lab: Lab,
+    code: str,
+    check: Check,
+    script: Script,
+    *,
+    runner: Runner | None = None,
+    elsewhere: Collection[str] = (),
+) -> Outcome:
     """One script against one check, as it is. Raises Problem."""
     session = (runner or default_runner()).open(setup_of(lab, code))
     try:
         record = session.play(script, check.setting, lab.spec.needs(check))
-        return Outcome(Case(script, name="replay"), judge(check, record), record)
+        return Outcome(Case(script, name="replay"), judge(check, record, elsewhere), record)
     finally:
         session.close()
 
 
-def judge(check: Check, record: Record) -> Broken | None:
-    """What is wrong with a record: an early end, something raised, no plain value, else what the check finds."""
+def raised_text(raised: Raised, elsewhere: Collection[str] = ()) -> str:
+    """What was raised; of a name that only another cell defines, where it belongs."""
+    found = re.match(r"name '(\w+)' is not defined", raised.text)
+    if raised.type != "NameError" or found is None or found[1] not in elsewhere:
+        return str(raised)
+    owner = raised.where.partition(".")[0]
+    there = "the cell that uses it" if owner in ("", "<module>") else f"the cell of `{owner}`"
+    return (
+        f"{raised}. `{found[1]}` is defined in another cell; only the cells given in the lab count: "
+        f"move it into {there}"
+    )
+
+
+def judge(check: Check, record: Record, elsewhere: Collection[str] = ()) -> Broken | None:
+    """What is wrong with a record: an early end, something raised, no plain value, else what the check finds.
+    `elsewhere`: as for `verify`."""
     if record.ended:
         step = min(len(record.steps) + 1, len(record.script))
         doing = " ".join(record.script[step - 1]) if record.script else "nothing"
@@ -95,7 +122,7 @@ def judge(check: Check, record: Record) -> Broken | None:
             if isinstance(one.result, Raised) and one.result.type == "NotImplementedError":
                 return Broken(one.number, f"{one.result.where or 'it'} is not written yet", "unwritten")
             if isinstance(one.result, Raised):
-                return Broken(one.number, f"{' '.join(one.op)!r} raised {one.result}", "raised")
+                return Broken(one.number, f"{' '.join(one.op)!r} raised {raised_text(one.result, elsewhere)}", "raised")
     for one in record.steps:
         found = one.result
         if not check.structured and isinstance(found, (list, dict)):
@@ -116,11 +143,14 @@ def _nothing(check: Check, seed: str) -> Result:
 
 
 class _Player:
-    """Plays the checks of one verification."""
+    """Plays the checks of one verification, on the `session` that it is given."""
 
-    def __init__(self, session: Session, spec: LabSpec) -> None:
-        self.session = session
+    session: Session
+
+    def __init__(self, spec: LabSpec, elsewhere: Collection[str]) -> None:
         self._spec = spec
+        self._elsewhere = elsewhere
+        self._reached: dict[str, dict[str, None]] = {}  # limit -> the checks in which it was reached
         self._lost = 0.0
         self._spent = 0.0
         self._given_up: dict[str, str] = {}
@@ -143,6 +173,7 @@ class _Player:
         causes: dict[str, None] = {}
         for case in cases:
             outcome = self._play(check, case, self._given_up.get(check.name, ""))
+            self._note(check, outcome.record)
             if outcome.broken is None:
                 held += 1
                 continue
@@ -152,6 +183,17 @@ class _Player:
                 self._given_up[check.name] = outcome.record.ended
             failure = failure or outcome
         return (held, len(cases)), failure, tuple(causes)
+
+    def limits(self) -> list[str]:
+        """A note for each limit that was reached."""
+        return [f"{limit}, in {', '.join(checks)}" for limit, checks in self._reached.items()]
+
+    def _note(self, check: Check, record: Record) -> None:
+        raised = [step.result for step in record.steps if isinstance(step.result, Raised)]
+        limits = [record.ended.partition(" (it is at")[0]] if record.ended else []
+        limits += ["it used up its memory"] if any(one.type == "MemoryError" for one in raised) else []
+        for limit in limits:
+            self._reached.setdefault(limit, {})[check.name] = None
 
     def _play(self, check: Check, case: Case, given_up: str) -> Outcome:
         if given_up or self._lost > _LOST_SECONDS or self._spent > _MOST_SECONDS:
@@ -163,7 +205,7 @@ class _Player:
         self._spent += took
         if record.ended or took > _SLOW_SECONDS:
             self._lost += took
-        return Outcome(case, judge(check, record), record)
+        return Outcome(case, judge(check, record, self._elsewhere), record)
 
     def _shortened(self, check: Check, failure: Outcome) -> Outcome:
         """The same failure with as few operations as possible."""
@@ -180,7 +222,7 @@ class _Player:
             if time.monotonic() > until:
                 return False
             record = self.session.play(script, check.setting, self._spec.needs(check))
-            broken = judge(check, record)
+            broken = judge(check, record, self._elsewhere)
             if broken is None or broken.cause != cause or record.ended:
                 return False
             best = Outcome(failure.case._replace(script=script), broken, record)

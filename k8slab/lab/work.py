@@ -10,9 +10,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-from k8slab.lab.source import Lab, LabError, Notebook, grading, read_notebook, solution_cells, solution_of
+from k8slab.lab.source import (
+    Lab,
+    LabError,
+    Notebook,
+    grading,
+    other_names,
+    read_notebook,
+    solution_cells,
+    solution_of,
+)
 
-__all__ = ["code_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
+__all__ = ["code_of", "elsewhere_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
 
 _STATE = ".k8slab-lab.json"
 
@@ -67,6 +76,11 @@ def code_of(path: Path) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise LabError(f"{path}: cannot be read: {error}") from None
     return solution_of(read_notebook(path), str(path))
+
+
+def elsewhere_of(path: Path) -> frozenset[str]:
+    """What a notebook defines in cells that do not count; of a Python file everything counts."""
+    return frozenset() if path.suffix == ".py" else other_names(read_notebook(path))
 
 
 def submit(lab: Lab, path: Path, student: str, out: Path) -> Path:

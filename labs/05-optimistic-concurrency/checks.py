@@ -64,9 +64,10 @@ class World:
         return words[-2] != f"@{self.revision}"
 
 
-def told(steps: Sequence[Step]) -> Iterator[tuple[Event, World, Run]]:
-    """Everything that was told, each with what holds just before it. Rivals' writes are taken in silently."""
-    world = World()
+def told(steps: Sequence[Step], world: World | None = None) -> Iterator[tuple[Event, World, Run]]:
+    """Everything that was told, each with what holds just before it. Rivals' writes are taken in silently. `world`: the
+    one to change."""
+    world = world or World()
     for step in steps:
         if not isinstance(step.result, str):
             continue
@@ -139,6 +140,39 @@ def _endless(event: Event, run: Run) -> Broken | None:
         why = f"nobody disturbed {run.client} for {PATIENCE} steps, and it still wants to {event.words[1]}"
         return Broken(event.step, why, "endless")
     return None
+
+
+# -- what holds, to be shown -----------------------------------------------------------------------
+
+
+def store_state(steps: Sequence[Step]) -> dict[str, str]:
+    world = _after(steps)
+    return {"stored": f"{world.value} @{world.revision}", **{name: _known(run) for name, run in world.runs.items()}}
+
+
+def api_state(steps: Sequence[Step]) -> dict[str, str]:
+    world = _after(steps)
+    fields = " ".join(f"{name}={value}" for name, value in world.data.items())
+    return {"stored": f"{fields} @{world.revision}", **{name: _known(run) for name, run in world.runs.items()}}
+
+
+def tries_state(steps: Sequence[Step]) -> dict[str, str]:
+    runs = _after(steps).runs
+    return {name: f"{run.tries} of {_steps(run)} tries, {run.conflicts} conflicts" for name, run in runs.items()}
+
+
+def _after(steps: Sequence[Step]) -> World:
+    world = World()
+    for _ in told(steps, world):
+        pass
+    return world
+
+
+def _known(run: Run) -> str:
+    """What a client knows."""
+    read = f"read {' '.join(run.read)}" if run.read else "has not read"
+    computed = f", computed {run.computed}" if run.computed else ""
+    return f"{read}{computed}{', which is out of date' if run.is_stale else ''}"
 
 
 # -- guaranteed_update -----------------------------------------------------------------------------
@@ -514,6 +548,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "nothing-is-overwritten",
@@ -544,6 +579,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "computes-from-the-newest",
@@ -569,6 +605,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "no-needless-write",
@@ -589,6 +626,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "other-errors-pass",
@@ -615,6 +653,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "retries-only-conflicts",
@@ -643,6 +682,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "gives-up-after-its-steps",
@@ -664,6 +704,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "waits-between-tries",
@@ -687,6 +728,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "returns-the-result",
@@ -708,6 +750,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "keeps-what-others-wrote",
@@ -737,6 +780,7 @@ LAB = LabSpec(
             },
             setting="api",
             needs=FIELD,
+            state=api_state,
         ),
         Check(
             "fields-arrive",
@@ -768,6 +812,7 @@ LAB = LabSpec(
             },
             setting="api",
             needs=FIELD,
+            state=api_state,
         ),
     ),
 )

@@ -6,7 +6,7 @@ Upstream: client-go/util/workqueue/{queue,delaying_queue,default_rate_limiters}.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from k8slab.lab import Broken, Check, LabSpec, Op, Step
@@ -24,16 +24,59 @@ class Life(NamedTuple):
 
 def lives(steps: Sequence[Step]) -> Iterator[tuple[Step, Life]]:
     """Each step, with what holds just before it."""
-    life = Life({}, {})
+    life, is_open = Life({}, {}), True
     for step in steps:
         yield step, life
-        if step.verb == "add":
+        if step.verb == "shut-down":
+            is_open = False
+        elif step.verb == "add" and is_open:
             life.added.setdefault(step.op[1], []).append(step.number)
         elif step.verb == "get" and step.result is not None:
             life.holders.setdefault(step.result, []).append(step.op[1])
             life.added.pop(step.result, None)
         elif step.verb == "done" and step.result is not None:
             life.holders[step.result].remove(step.op[1])
+            if step.result in life.added and not life.holders[step.result]:
+                life.added[step.result] = life.added.pop(step.result)  # it waits from now on, behind the others
+
+
+# -- what holds, to be shown -----------------------------------------------------------------------
+
+AFTER = Step(0, ("after",), None)
+"""What stands just before it holds after all steps."""
+
+
+def queue_state(steps: Sequence[Step]) -> dict[str, str]:
+    *_, (_, life) = lives([*steps, AFTER])
+    held = {item: workers for item, workers in life.holders.items() if workers}
+    return {
+        "waiting": _listed(item for item in life.added if item not in held),
+        "in work": _listed(f"{item} ({' and '.join(workers)})" for item, workers in held.items()),
+        "wanted again": _listed(item for item in life.added if item in held),
+    }
+
+
+def delays_state(steps: Sequence[Step]) -> dict[str, str]:
+    *_, (_, now, due, ready) = _dues([*steps, AFTER])
+    return {
+        "time": f"{now} ms",
+        "for later": _listed(f"{item} (at {at} ms)" for at, item in sorted((at, item) for item, at in due.items())),
+        "waiting": _listed(ready),
+    }
+
+
+def limiter_state(steps: Sequence[Step]) -> dict[str, str]:
+    failures: dict[str, int] = {}
+    for step in steps:
+        if step.verb == "when":
+            failures[step.op[1]] = failures.get(step.op[1], 0) + 1
+        elif step.verb == "forget":
+            failures.pop(step.op[1], None)
+    return {"failures": _listed(f"{item} {count}" for item, count in failures.items())}
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words) or "none"
 
 
 # -- the queue -------------------------------------------------------------------------------------
@@ -385,6 +428,7 @@ LAB = LabSpec(
                 "hidden-item": ["get may only return None when nothing waits. What decides that in your code?"],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "at-most-once",
@@ -405,6 +449,7 @@ LAB = LabSpec(
                 ]
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "one-worker-a-key",
@@ -422,6 +467,7 @@ LAB = LabSpec(
                 ]
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "nothing-lost",
@@ -439,6 +485,7 @@ LAB = LabSpec(
                 "lost": [PLAIN, "An item that nobody works on must go into the list as soon as it is added."],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "counts-what-waits",
@@ -452,6 +499,7 @@ LAB = LabSpec(
                 "counts-work": ["Items in work are not waiting: upstream's Len is len(queue)."],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "shuts-down",
@@ -465,6 +513,7 @@ LAB = LabSpec(
                 "dropped": ["shut_down only sets a flag: workers finish what waits, then get returns None."],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "not-before-its-time",
@@ -489,6 +538,7 @@ LAB = LabSpec(
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "earliest-wins",
@@ -512,6 +562,7 @@ LAB = LabSpec(
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "by-due-time",
@@ -528,6 +579,7 @@ LAB = LabSpec(
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "tells-the-next-time",
@@ -539,6 +591,7 @@ LAB = LabSpec(
             {"": ["The smallest due time of what still waits; None when nothing does."]},
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "backs-off",
@@ -557,6 +610,7 @@ LAB = LabSpec(
             },
             setting="limiter",
             needs=("RateLimiter",),
+            state=limiter_state,
         ),
         Check(
             "forgets",
@@ -575,6 +629,7 @@ LAB = LabSpec(
             },
             setting="limiter",
             needs=("RateLimiter",),
+            state=limiter_state,
         ),
     ),
 )

@@ -87,10 +87,34 @@ def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-
     assert (found.code, found.out.splitlines()[-1]) == (0, "the property holds in this schedule")
 
 
+def test_a_helper_in_a_cell_of_the_learners_own_is_named(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    solve(tmp_path / "09-workqueue.ipynb")
+    path = tmp_path / "09-workqueue.ipynb"
+    notebook = json.loads(path.read_text())
+    own = {"cell_type": "code", "id": "mine", "metadata": {}, "source": "import heapq", "outputs": []}
+    notebook["cells"].insert(0, own)
+    cell = solution_cells(notebook)[0]
+    cell["source"] = source(cell).replace("self.queue = []", "self.queue = heapq.nsmallest(0, [])")
+    path.write_text(json.dumps(notebook))
+    said = "`heapq` is defined in another cell; only the cells given in the lab count: move it into the cell of "
+    assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09").out
+    script = ["--check", "first-in-first-out", "--replay", "get worker-1"]
+    assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09", *script).out
+
+
+def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def broken() -> None:
+        raise KeyError("a mistake in the package")
+
+    monkeypatch.setattr("k8slab.lab.labs", broken)
+    with pytest.raises(KeyError, match="a mistake in the package"):
+        k8slab("lab", "list")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["lab", "verify", "13"], 1, "09-workqueue", id="no such lab"),
+        pytest.param(["lab", "verify", "13"], 2, "09-workqueue", id="no such lab"),
         pytest.param(["lab", "verify", "09"], 1, "begin with: k8slab lab start", id="not started"),
         pytest.param(["lab", "verify", "09", "nothing.py"], 1, "expected your notebook", id="no such file"),
         pytest.param(
@@ -102,9 +126,21 @@ def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-
         pytest.param(
             ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", ";"], 1, "expected operations", id="empty"
         ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", "when a b"],
+            1,
+            "--replay: 'when a b': when takes words as in 'when a'",
+            id="too many words",
+        ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "earliest-wins", "--replay", "later a soon"],
+            1,
+            "--replay: 'later a soon': later takes words as in 'later ",
+            id="no number",
+        ),
         pytest.param(["lab"], 2, "", id="no verb"),
         pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
-        pytest.param(["grade", ".", "--lab", "99"], 1, "expected one of", id="no lab to grade"),
+        pytest.param(["grade", ".", "--lab", "99"], 2, "expected one of", id="no lab to grade"),
         pytest.param(["grade", ".", "--lab", "09", "--jobs", "0"], 2, "expected 1 or more", id="no jobs"),
     ],
 )
