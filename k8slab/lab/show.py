@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -181,8 +181,8 @@ class Played:
         self._plan = self._play()
 
     def view(self) -> dict[str, Any]:
-        """`answers`: the latest answer of each actor. `objects`: one, which says what holds, line by line; and what would
-        hold with the solution, where that is something else."""
+        """`answers`: the latest answer of each actor. `objects`: one, which says what holds, line by line; and
+        what would hold with the solution, where that is something else."""
         record, number = self._outcome.record, self._number
         answers = {_lane(step.op): answer_text(step.result) or "None" for step in record.steps[:number]}
         mine, right = (_holds(self._check, some.steps, number) for some in (record, self._right))
@@ -243,7 +243,7 @@ def _words(record: Record, number: int) -> list[str]:
     """What a step is about: the words of its operation and of its answer that are no numbers."""
     op: Op = record.script[number - 1]
     answer = answer_text(record.steps[number - 1].result) if number <= len(record.steps) else ""
-    said = [answer] if answer.isidentifier() or "-" in answer and " " not in answer else []
+    said = [answer] if answer.isidentifier() or ("-" in answer and " " not in answer) else []
     return [word for word in (*op[1:], *said) if not word.isdigit()]
 
 
@@ -253,5 +253,5 @@ def as_typed(text: str, script: Path) -> str:
     if script.name != "k8slab" or not script.is_file() or (found is not None and Path(found).samefile(script)):
         return text
     whole = script.absolute()
-    name = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
+    name = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) and whole.parent != Path.cwd() else whole
     return re.sub(r"(?<![\w/])k8slab (?=lab |grade )", lambda _: f"{shlex.quote(str(name))} ", text)

@@ -254,7 +254,7 @@ MOVE = "`put` is defined in another cell; only the cells given in the lab count:
 
 def test_a_helper_in_another_cell_is_named_in_a_notebook() -> None:
     check = Checker(LAB, cells=lambda: [HELPER, HELPED])
-    with pytest.raises(CheckFailed, match="name 'put' is not defined in WorkQueue.add") as failed:
+    with pytest.raises(CheckFailed, match=r"name 'put' is not defined in WorkQueue\.add") as failed:
         check("first-in-first-out", stepper=False)
     assert MOVE in str(failed.value)
     check = Checker(LAB, cells=lambda: [HELPED])
@@ -264,7 +264,7 @@ def test_a_helper_in_another_cell_is_named_in_a_notebook() -> None:
 
 
 def test_a_helper_in_any_given_cell_counts_for_every_check(capsys: pytest.CaptureFixture[str]) -> None:
-    """As it does for `k8slab lab verify`: the cell of RateLimiter is not what this check needs, and holds the helper."""
+    """As it does for `k8slab lab verify`: the cell of RateLimiter, which this check does not need, has it."""
     queue, limiter = HELPED.split("class RateLimiter", 1)
     check = Checker(LAB, cells=lambda: [queue, f"{HELPER}\n\nclass RateLimiter{limiter}".replace("%time pass\n", "")])
     check("first-in-first-out")
