@@ -6,6 +6,8 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,24 @@ from k8slab.lab.source import (
     read_notebook,
     solution_cells,
     solution_of,
+    source,
 )
 
-__all__ = ["code_of", "elsewhere_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
+__all__ = [
+    "code_of",
+    "elsewhere_of",
+    "find_work",
+    "hints_shown",
+    "placed",
+    "reset",
+    "start",
+    "submit",
+    "write_notebook",
+]
 
 _STATE = ".k8slab-lab.json"
+_BOOK = Path(__file__).resolve().parents[2] / "book"
+_LINK = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)(#[^)]*)?\)")
 
 
 def write_notebook(path: Path, notebook: Notebook) -> None:
@@ -33,6 +48,22 @@ def write_notebook(path: Path, notebook: Notebook) -> None:
     new.replace(path)
 
 
+def placed(notebook: Notebook, folder: Path, book: Path = _BOOK) -> Notebook:
+    """A copy of a lab's notebook whose links into the book lead there from `folder`; plain text where there is none."""
+
+    def link(found: re.Match[str]) -> str:
+        target = book / found[2]
+        if not target.exists():
+            return found[1]
+        return f"[{found[1]}]({Path(os.path.relpath(target, folder.resolve())).as_posix()}{found[3] or ''})"
+
+    copy: Notebook = json.loads(json.dumps(notebook))
+    for cell in copy["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _LINK.sub(link, source(cell)).splitlines(keepends=True)
+    return copy
+
+
 def start(lab: Lab, folder: Path) -> Path:
     """Write the starter into `folder`. LabError when there is one: nothing is overwritten."""
     path = folder / f"{lab.name}.ipynb"
@@ -40,7 +71,7 @@ def start(lab: Lab, folder: Path) -> Path:
         raise LabError(f"{path}: is there already; go on with it, or begin anew with: k8slab lab reset {lab.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_notebook(path, lab.starter)
+        write_notebook(path, placed(lab.starter, folder))
     except OSError as error:
         raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
     return path
@@ -54,7 +85,7 @@ def reset(lab: Lab, path: Path) -> Path:
     while (kept := path.with_name(f"{path.stem}.before-reset-{number}.ipynb")).exists():
         number += 1
     path.rename(kept)
-    write_notebook(path, lab.starter)
+    write_notebook(path, placed(lab.starter, path.parent))
     (path.parent / _STATE).unlink(missing_ok=True)
     return kept
 

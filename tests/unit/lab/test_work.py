@@ -1,0 +1,63 @@
+"""A learner's copy of a lab: its links lead into the book, or nowhere is linked."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from k8slab.dev.glossary import terms
+from k8slab.lab import Lab, labs
+from k8slab.lab.source import source
+from k8slab.lab.work import placed, reset, start
+
+ROOT = Path(__file__).resolve().parents[3]
+LINK = re.compile(r"\]\((?!http)([^)#]+)(?:#([^)]+))?\)")
+
+
+def links(path: Path) -> list[tuple[str, str]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [
+        found.groups() for cell in cells if cell["cell_type"] == "markdown" for found in LINK.finditer(source(cell))
+    ]
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
+def test_a_labs_page_links_its_words_to_the_glossary_and_a_chapter(lab: Lab) -> None:
+    """Its page stands in book/labs."""
+    page = (ROOT / "book/reference/glossary.md").read_text(encoding="utf-8")
+    known = {f"term-{name.replace(' ', '-')}" for term in terms(page) for name in term.english}
+    found = links(lab.folder / f"{lab.name}.ipynb")
+    words = [anchor for target, anchor in found if target == "../reference/glossary.md"]
+    assert len(words) >= 5 and set(words) <= known
+    assert len(words) == len(set(words)), "the first use of each is linked"
+    assert all((ROOT / "book/labs" / target).resolve().is_file() for target, _ in found)
+    assert any(target.startswith("../start/") for target, _ in found)
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
+def test_a_labs_page_says_how_to_start_it(lab: Lab) -> None:
+    first = source(lab.starter["cells"][0])
+    number = lab.name.partition("-")[0]
+    assert f"`k8slab lab start {number}`" in first and f"`.venv/bin/k8slab lab start {number}`" in first
+    assert "Open in the browser" in first
+
+
+def test_links_of_a_learners_copy_lead_into_the_book(tmp_path: Path) -> None:
+    for lab in labs():
+        path = start(lab, tmp_path / lab.name)
+        found = links(path)
+        assert len(found) >= 6
+        assert all((path.parent / target).resolve().is_file() for target, _ in found)
+        reset(lab, path)
+        assert links(path) == found
+
+
+def test_without_a_book_there_are_no_links() -> None:
+    cell = {"cell_type": "markdown", "source": ["a [queue](../reference/glossary.md#term-work-queue) and\n", "[it](x)"]}
+    notebook = {"cells": [cell, {"cell_type": "code", "source": ["[a](../b)"]}]}
+    found = placed(notebook, Path("somewhere"), Path("nowhere"))
+    assert found["cells"][0]["source"] == ["a queue and\n", "[it](x)"]
+    assert found["cells"][1] == notebook["cells"][1]
