@@ -186,9 +186,9 @@ class Played:
         record, number = self._outcome.record, self._number
         answers = {_lane(step.op): answer_text(step.result) or "None" for step in record.steps[:number]}
         mine, right = (_holds(self._check, some.steps, number) for some in (record, self._right))
-        names = dict.fromkeys([*mine, *right])
-        lines = {name: _beside(mine.get(name, "-"), right.get(name, "-")) for name in names}
-        return {"answers": answers, "objects": {"/".join(_ABOUT.values()): lines}}
+        other = {name: right.get(name, "-") for name in {**mine, **right} if mine.get(name) != right.get(name)}
+        shown = {**mine, **({"with the solution": other} if other else {})}
+        return {"answers": answers, "objects": {"/".join(_ABOUT.values()): shown}}
 
     def step(self) -> bool:
         """The next operation; False after the last."""
@@ -224,10 +224,6 @@ def _holds(check: Check, steps: Sequence[Step], number: int) -> dict[str, str]:
         except (ArithmeticError, LookupError, TypeError, ValueError):  # as for a judge: no state follows from these
             found["state"] = "cannot be told from these answers"
     return found
-
-
-def _beside(mine: str, right: str) -> str:
-    return mine if mine == right else f"{mine}   (the solution: {right})"
 
 
 def _causes(record: Record, number: int, why: str = "") -> list[int]:
