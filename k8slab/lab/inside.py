@@ -80,7 +80,7 @@ class Checker:
         if stepper and name and report.results[0].failure is not None:
             _show(self.lab, report.results[0])
         text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
-        raise CheckFailed(as_typed(text, Path(sys.executable).with_name("k8slab")))
+        raise CheckFailed(as_typed(text, Path(sys.executable or "python").with_name("k8slab")))
 
     def hint(self, name: str, rung: int = 0) -> str:
         """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there

@@ -73,7 +73,7 @@ def verify(
             notes += player.session.notes
     except Problem as problem:
         results = tuple(_nothing(check, seed) for check in checks)
-        notes += problem.notes
+        notes += [*problem.notes, *player.limits()]
         why = str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)
         return Report(lab.name, results, seed, tuple(dict.fromkeys(notes)), why)
     return Report(lab.name, results, seed, tuple(dict.fromkeys([*notes, *player.limits()])))

@@ -102,6 +102,11 @@ def test_a_helper_in_a_cell_of_the_learners_own_is_named(k8slab, tmp_path: Path)
     assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09", *script).out
 
 
+def test_help_tells_the_exit_codes(k8slab) -> None:  # type: ignore[no-untyped-def]
+    said = " ".join(k8slab("lab", "verify", "--help").out.split())
+    assert "0 every check passes, 1 one does not" in said and "2 wrong usage: an unknown lab, check or option" in said
+
+
 def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     def broken() -> None:
         raise KeyError("a mistake in the package")

@@ -128,28 +128,17 @@ def test_a_mistake_that_only_looks_like_a_mutant_is_not_called_one() -> None:
 
 
 def test_a_mutant_is_recognised_beside_other_harmless_differences() -> None:
-    """Written otherwise, with its own answer to `done` and another order of what waits; the mistake is the same."""
-    code = """
-class WorkQueue:
-    def __init__(self):
-        self.waiting, self.closed = {}, False
-    def add(self, item):
-        if not self.closed:
-            self.waiting.setdefault(item)
-    def get(self):
-        item = max(self.waiting, default=None)
-        self.waiting.pop(item, None)
-        return item
-    def done(self, item):
-        return "fine"
-    def __len__(self):
-        return len(self.waiting)
-    def shut_down(self):
-        self.closed = True
-"""
-    assert recognised(LAB, verify(LAB, code, only=["one-worker-a-key"]).results[0]).startswith(
-        "Looks like 'parallel-processing': "
-    )
+    """It also calls `change` twice, which is told in the step before; the step that breaks answers the same."""
+    lab = find_lab("05")
+    mutant = next(one for one in lab.mutants() if one.name == "retries-timeouts")
+    code = mutant.code.replace("        new = change(value)\n", "        change(value)\n        new = change(value)\n")
+    pure, mixed = (verify(lab, one, only=[mutant.killed_by]).results[0] for one in (mutant.code, code))
+    assert pure.failure is not None and mixed.failure is not None
+    assert pure.failure.record.script == mixed.failure.record.script
+    assert [one.result for one in pure.failure.record.steps[:-1]] != [
+        one.result for one in mixed.failure.record.steps[:-1]
+    ]
+    assert recognised(lab, mixed).startswith("Looks like 'retries-timeouts': ")
 
 
 def test_a_likeness_needs_the_same_answer_where_it_breaks_and_not_before() -> None:
@@ -338,6 +327,13 @@ def test_a_check_in_a_notebook_raises_the_report(capsys: pytest.CaptureFixture[s
     ]  # fmt: skip
     assert check.hint("one-worker-a-key", 1).startswith("hint 1 of 3: ")
     assert check.hint("one-worker-a-key", 9).startswith("hint 3 of 3: ")
+
+
+def test_a_check_in_a_browser_knows_of_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Checker(LAB, cells=lambda: [PARALLEL], runner=InProcessRunner())
+    monkeypatch.setattr("sys.executable", "")
+    with pytest.raises(CheckFailed, match="again: k8slab lab verify 09-workqueue --check one-worker-a-key --replay"):
+        check("one-worker-a-key", stepper=False)
 
 
 def test_hints_follow_the_cause() -> None:
