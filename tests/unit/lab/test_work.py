@@ -20,7 +20,10 @@ LINK = re.compile(r"\]\((?!http)([^)#]+)(?:#([^)]+))?\)")
 def links(path: Path) -> list[tuple[str, str]]:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return [
-        found.groups() for cell in cells if cell["cell_type"] == "markdown" for found in LINK.finditer(source(cell))
+        (found[1], found[2] or "")
+        for cell in cells
+        if cell["cell_type"] == "markdown"
+        for found in LINK.finditer(source(cell))
     ]
 
 
