@@ -49,13 +49,15 @@ def write_notebook(path: Path, notebook: Notebook) -> None:
 
 
 def placed(notebook: Notebook, folder: Path, book: Path = _BOOK) -> Notebook:
-    """A copy of a lab's notebook whose links into the book lead there from `folder`; plain text where there is none."""
+    """A copy of a lab's notebook whose links into the book lead there from `folder`, if that is in the same clone; else
+    they are plain text."""
+    here = folder.resolve()
 
     def link(found: re.Match[str]) -> str:
         target = book / found[2]
-        if not target.exists():
+        if not target.exists() or not here.is_relative_to(book.resolve().parent):
             return found[1]
-        return f"[{found[1]}]({Path(os.path.relpath(target, folder.resolve())).as_posix()}{found[3] or ''})"
+        return f"[{found[1]}]({Path(os.path.relpath(target, here)).as_posix()}{found[3] or ''})"
 
     copy: Notebook = json.loads(json.dumps(notebook))
     for cell in copy["cells"]:

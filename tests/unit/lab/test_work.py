@@ -1,9 +1,10 @@
-"""A learner's copy of a lab: its links lead into the book, or nowhere is linked."""
+"""A learner's copy of a lab: its links lead into the book, or are none."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from k8slab.dev.glossary import terms
 from k8slab.lab import Lab, labs
 from k8slab.lab.source import source
-from k8slab.lab.work import placed, reset, start
+from k8slab.lab.work import placed, reset, start, write_notebook
 
 ROOT = Path(__file__).resolve().parents[3]
 LINK = re.compile(r"\]\((?!http)([^)#]+)(?:#([^)]+))?\)")
@@ -27,12 +28,16 @@ def links(path: Path) -> list[tuple[str, str]]:
     ]
 
 
+def links_of(lab: Lab) -> list[tuple[str, str]]:
+    return links(lab.folder / f"{lab.name}.ipynb")
+
+
 @pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.name)
 def test_a_labs_page_links_its_words_to_the_glossary_and_a_chapter(lab: Lab) -> None:
     """Its page stands in book/labs."""
     page = (ROOT / "book/reference/glossary.md").read_text(encoding="utf-8")
     known = {f"term-{name.replace(' ', '-')}" for term in terms(page) for name in term.english}
-    found = links(lab.folder / f"{lab.name}.ipynb")
+    found = links_of(lab)
     words = [anchor for target, anchor in found if target == "../reference/glossary.md"]
     assert len(words) >= 5 and set(words) <= known
     assert len(words) == len(set(words)), "the first use of each is linked"
@@ -48,14 +53,25 @@ def test_a_labs_page_says_how_to_start_it(lab: Lab) -> None:
     assert "Open in the browser" in first
 
 
-def test_links_of_a_learners_copy_lead_into_the_book(tmp_path: Path) -> None:
+def test_links_of_a_copy_in_the_clone_lead_into_the_book(tmp_path: Path) -> None:
+    """A clone like ours: the book beside the learner's folder."""
+    shutil.copytree(ROOT / "book", tmp_path / "book", ignore=shutil.ignore_patterns("labs", "_static"))
+    (tmp_path / "mine" / "09").mkdir(parents=True)
+    for lab in labs():
+        path = tmp_path / "mine" / "09" / "copy.ipynb"
+        write_notebook(path, placed(lab.starter, path.parent, tmp_path / "book"))
+        found = links(path)
+        assert found == [(f"../../book/{target[3:]}", anchor) for target, anchor in links_of(lab)]
+        assert all((path.parent / target).resolve().is_file() for target, _ in found)
+
+
+def test_a_copy_elsewhere_has_no_links_and_names_no_place_of_this_machine(tmp_path: Path) -> None:
     for lab in labs():
         path = start(lab, tmp_path / lab.name)
-        found = links(path)
-        assert len(found) >= 6
-        assert all((path.parent / target).resolve().is_file() for target, _ in found)
+        assert links(path) == []
+        assert str(ROOT.name) + "/book" not in path.read_text(encoding="utf-8")
         reset(lab, path)
-        assert links(path) == found
+        assert links(path) == []
 
 
 def test_without_a_book_there_are_no_links() -> None:
