@@ -170,11 +170,10 @@ class _ChildSession:
         deadline = time.monotonic() + self._setup.limits.seconds
         is_last = False
         while True:
-            frame = self._frame(deadline, self._setup.limits.seconds)
+            frame = self._answer(deadline, self._setup.limits.seconds)
             if frame.get("number") != self._number:
                 raise _Ended("it wrote into the channel of the answers")
             if frame.get("end") is True:
-                self._note(frame.get("tried"))
                 if len(steps) != len(script) and not is_last:
                     raise _Ended("it broke the channel of the answers")
                 return
@@ -183,11 +182,13 @@ class _ChildSession:
             steps.append(Step(len(steps) + 1, script[len(steps)], _result(frame)))
             is_last = frame.get("last") is True
 
-    def _note(self, tried: Any) -> None:
-        if isinstance(tried, list):
-            for text in tried:
-                if isinstance(text, str) and clean(text, 200) not in self.notes and len(self.notes) < 20:
-                    self.notes.append(clean(text, 200))
+    def _answer(self, deadline: float, seconds: float) -> dict[str, Any]:
+        """The next line that tells of no refusal; those are noted."""
+        while "tried" in (frame := self._frame(deadline, seconds)):
+            note = _text(frame, "tried", 200)
+            if note and note not in self.notes and len(self.notes) < 20:
+                self.notes.append(note)
+        return frame
 
     # -- the process -----------------------------------------------------------------------------
 
@@ -218,12 +219,11 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._frame(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
+            frame = self._answer(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}") from None
         if "problem" in frame:
-            self._note(frame.get("tried"))
             self._kill()
             raise Problem(_raised(frame["problem"]))
 
@@ -342,26 +342,36 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
 
 
+def _text(found: Mapping[str, Any], key: str, most: int = 300) -> str:
+    """A text that the child wrote, if it wrote one."""
+    text = found.get(key)
+    return clean(text, most) if isinstance(text, str) else ""
+
+
 def _raised(found: Any) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        clean(found.get("type", "Exception"), 100),
-        clean(found.get("text", "")),
-        line if isinstance(line, int) else 0,
-        clean(found.get("code", ""), 200),
-        clean(found.get("where", ""), 100),
+        _text(found, "type", 100) or "Exception",
+        _text(found, "text"),
+        line if type(line) is int and 0 <= line < 1 << 31 else 0,
+        _text(found, "code", 200),
+        _text(found, "where", 100),
     )
 
 
 def _result(frame: Mapping[str, Any]) -> Any:
+    """What the child answered, once more held to plain values: a solution may have replaced what held it to them."""
     if "raised" in frame:
         return _raised(frame["raised"])
     if "odd" in frame:
-        return Odd(clean(frame["odd"], 100), clean(frame.get("shown", ""), 60))
-    return _cleaned(frame.get("v"))
+        return Odd(_text(frame, "odd", 100), _text(frame, "shown", 60))
+    try:
+        return _cleaned(child.plain(frame.get("v")))
+    except TypeError as error:
+        return Odd(str(error))
 
 
 def _cleaned(value: Any) -> Any:

@@ -211,15 +211,15 @@ def test_any_executor_gives_the_same_book(tmp_path: Path) -> None:
 def test_a_cheat_reaches_neither_the_gradebook_nor_the_others(tmp_path: Path) -> None:
     """It looks for gradebooks from where it runs, and beside its notebook."""
     out = tmp_path / "out"
-    trick = f"import os\nfor where in ({str(out)!r}, {str(tmp_path / 'in')!r}, '.'):\n"
-    trick += "    for name in os.listdir(where):\n        open(os.path.join(where, name), 'w').write('mallory,16')"
+    trick = f"import os\ntry: os.listdir({str(tmp_path / 'in')!r})\nexcept PermissionError: pass\n"
+    trick += f"open({str(out / 'gradebook.csv')!r}, 'w').write('mallory,16')"
     hand_in(tmp_path / "in", "ann")
     hand_in(tmp_path / "in", "mallory", with_line("add", trick))
     graded(tmp_path / "in", out=out)
     book = graded(tmp_path / "in", out=out, regrade=None)
     assert row(book, "ann")["points"] == 16
     assert row(book, "mallory")["points"] < 16
-    assert any("writing a file" in note for note in row(book, "mallory")["notes"])
+    assert row(book, "mallory")["notes"] == ["listing a folder that is not its own", "writing a file"]
 
 
 def test_spreadsheets_take_no_formula_from_a_student(tmp_path: Path) -> None:
