@@ -200,12 +200,12 @@ def resolver() -> Callable[[str], str]:
     return resolved
 
 
-def file_rules(closed: Sequence[str], home: str) -> Callable[[str, Any, Any, Any], str]:
+def file_rules(closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
     """Says what is wrong with opening or listing something ("": nothing). Made of nothing that can be replaced."""
     resolved, stat, failed, text, raw, number, kind = resolver(), os.stat, OSError, str, bytes, int, type
     starts, writing, null = str.startswith, _WRITING, os.devnull
     inside = tuple(resolved(path).casefold() + "/" for path in closed)
-    own, package = resolved(home) + "/", resolved(f"{__file__}/../..")
+    own, package = resolved(".") + "/", resolved(f"{__file__}/../..")
     places = (sys.base_prefix, sys.prefix, package, *_READABLE)
     readable = (own, *(resolved(place) + "/" for place in places))
     listed = (*readable, *(resolved(place) + "/" for place in sys.path if place))
@@ -224,7 +224,8 @@ def file_rules(closed: Sequence[str], home: str) -> Callable[[str, Any, Any, Any
         if "/_labs/" in folded or starts(folded, inside):
             return "opening a file of the lab or of its answer"
         if event != "open":
-            return "" if starts(path + "/", readable) or path + "/" in listed else "listing a folder that is not its own"
+            is_own = starts(path + "/", readable) or path + "/" in listed
+            return "" if is_own else "listing a folder that is not its own"
         if path == null:
             return ""
         changes = kind(flags) is number and flags & writing
@@ -243,20 +244,17 @@ def file_rules(closed: Sequence[str], home: str) -> Callable[[str, Any, Any, Any
     return rule
 
 
-def refusals(
-    forbidden: Sequence[str], closed: Sequence[str], home: str, tell: Callable[[str], None]
-) -> Callable[..., None]:
+def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[str], None]) -> Callable[..., None]:
     """An audit hook. It and what it calls read no global and no builtin name: a solution could have replaced them."""
-    rule, describing, getframe = file_rules(closed, home), described.__code__, sys._getframe
+    rule, describing, getframe = file_rules(closed), described.__code__, sys._getframe
     own, never = (*forbidden,), (*forbidden, *_NO_MODULES, *_NO_FUNCTIONS)
     no_events, starts, kind, text = (*_REFUSED, *_CHANGES), str.startswith, type, str
     no_import, no_permission = ImportError, PermissionError
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        what, error = "", no_permission
+        what = ""
         if event == "import":
             name, file = arguments[:2]
-            error = no_import
             if kind(name) is not text:
                 what = "importing by a name that is no plain text"
             elif kind(file) is text and ("/site-packages/" in file or "/dist-packages/" in file):
@@ -277,7 +275,7 @@ def refusals(
             what = (event if plain_name else "an event of its own") + ": not in a lab"
         if what:
             tell(what)
-            raise error(what)
+            raise no_import(what) if event == "import" else no_permission(what)
 
     return hook
 
@@ -351,7 +349,7 @@ def main() -> None:
     take_away(tell)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, all_threads=False)  # the parent asks where it stands
-    sys.addaudithook(refusals(setup["forbidden"], setup["closed"], os.getcwd(), tell))
+    sys.addaudithook(refusals(setup["forbidden"], setup["closed"], tell))
     try:
         player = Player(setup["code"], setup["drive"], setup["names"])
         player.names()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from k8slab.lab import Limits, Report, find_lab, verify
+from k8slab.lab import Limits, Odd, Raised, Report, find_lab, verify
+from k8slab.lab.runner import _result
 from k8slab.lab.show import report_text
-from tests.unit.lab.hostile import HOSTILE, right, with_line
+from tests.unit.lab.hostile import HOSTILE, LIES, PRIES, right, with_line
 
 LIMITS = Limits(seconds=0.25)
 
@@ -109,3 +111,49 @@ def test_nothing_is_left_of_one_case_in_the_next() -> None:
     code = right() + "\n\nSEEN = []\n\n\nclass Cheat(WorkQueue):\n    def add(self, item):\n        SEEN.append(item)\n"
     code += "        assert len(SEEN) < 60\n        super().add(item)\n\n\nWorkQueue = Cheat\n"
     assert judged(code, "first-in-first-out").passed
+
+
+@pytest.mark.parametrize(("line", "note"), PRIES.values(), ids=PRIES)
+def test_what_is_not_its_own_is_refused_and_noted(line: str, note: str) -> None:
+    report = judged(with_line("add", line + "\nraise NotImplementedError(got)"), "first-in-first-out")
+    assert report.notes[-1] == note
+    assert "not written yet" not in report.results[0].reason, "it went past the line"
+    assert not report.passed
+
+
+@pytest.mark.parametrize(("line", "reason"), LIES.values(), ids=LIES)
+def test_lies_are_scored_and_named(line: str, reason: str) -> None:
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert reason in report.results[0].reason
+    assert not report.passed
+    assert report.results[0].causes in (("raised",), ("ended",), ("odd",)), "the process is there for each case"
+
+
+def test_a_refusal_cannot_be_taken_back() -> None:
+    """It leaves the process at once after it was refused."""
+    line = "import os\ntry: os.system('true')\nfinally: os._exit(0)"
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert report.notes == ("os.system: not in a lab",)
+    assert "its process ended with exit code 0" in report.results[0].reason
+
+
+def test_nothing_leads_to_the_hook() -> None:
+    """No frame on the stack has it; and a hundred thousand refusals are told a few times, not flooded."""
+    line = "import sys\nframe, found = sys._getframe(), []\nwhile frame is not None:\n"
+    line += "    found += [v for v in frame.f_locals.values() if getattr(v, '__name__', '') in ('hook', 'rule')]\n"
+    line += "    frame = frame.f_back\nassert not found"
+    assert judged(with_line("add", line), "first-in-first-out").passed
+    line = "import os\nfor _ in range(200):\n    try: os.system('true')\n    except PermissionError: pass"
+    assert judged(with_line("add", line), "first-in-first-out").notes == ("os.system: not in a lab",)
+
+
+@pytest.mark.parametrize("depth", [30, 300, 900])
+def test_answers_that_no_plain_value_gives_are_odd_in_the_grader(depth: int) -> None:
+    """Written past the child's own rules; RecursionError would end the grading of everybody."""
+    nested: Any = 1
+    for _ in range(depth):
+        nested = [nested]
+    for value in (nested, float("nan"), 1 << 80, {"x": nested}, "x" * 20_000):
+        assert isinstance(_result({"v": value}), Odd)
+    assert _result({"raised": {"type": nested, "text": nested, "line": 1 << 80}}) == Raised("Exception", "")
+    assert str(_result({"odd": nested, "shown": nested})) == "an object of type "
