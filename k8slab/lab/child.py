@@ -30,7 +30,7 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill", "pty.",
     "ctypes.", "socket.", "_thread.start", "signal.", "syslog.", "os.putenv", "os.setxattr", "resource.", "sqlite3.",
-    "cpython.PyInterpreterState_New", "builtins.breakpoint", "code.__new__", "fcntl.", "gc.", "sys._current_",
+    "cpython.PyInterpreterState_New", "builtins.breakpoint", "fcntl.", "gc.", "sys._current_",
     "sys.monitoring.", "sys.setprofile", "sys.settrace",
 )  # fmt: skip
 _CHANGES = (

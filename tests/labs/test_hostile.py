@@ -116,7 +116,7 @@ def test_nothing_is_left_of_one_case_in_the_next() -> None:
 @pytest.mark.parametrize(("line", "note"), PRIES.values(), ids=PRIES)
 def test_what_is_not_its_own_is_refused_and_noted(line: str, note: str) -> None:
     report = judged(with_line("add", line + "\nraise NotImplementedError(got)"), "first-in-first-out")
-    assert report.notes[-1] == note
+    assert report.notes[-1].startswith(note)
     assert "not written yet" not in report.results[0].reason, "it went past the line"
     assert not report.passed
 

@@ -169,7 +169,7 @@ PRIES: dict[str, tuple[str, str]] = {
     "a module's name that lies": (LYING_MODULE, "importing by a name that is no plain text"),
     "a module that is known by another way": (
         "import importlib\ngot = importlib.import_module('k8slab.client.workqueue.queue')",
-        FOREIGN,
+        "opening a file",  # of the answer, or in a clone that is not installed a foreign one
     ),
     "a loader of its own": (
         f"from importlib.machinery import SourceFileLoader as Loader\ngot = Loader('x', {ANSWER!r}).load_module()",
@@ -178,7 +178,7 @@ PRIES: dict[str, tuple[str, str]] = {
     "linecache": (f"import linecache\nif got := linecache.getlines({NOTEBOOK!r}): pass\nelse: raise OSError", CLOSED),
     "resources": (
         "from importlib import resources\ngot = resources.files('k8slab.client').joinpath('indexer.py').read_text()",
-        FOREIGN,
+        "opening a file",
     ),
     "runpy": (f"import runpy\ngot = runpy.run_path({ANSWER!r})", CLOSED),
     "zipimport": (f"import zipimport\ngot = zipimport.zipimporter({NOTEBOOK!r})", CLOSED),
@@ -198,7 +198,6 @@ PRIES: dict[str, tuple[str, str]] = {
         "import signal\ngot = signal.signal(signal.SIGALRM, print)",
         "signal.signal: not in a lab",
     ),
-    "code made by hand": ("got = (lambda: 0).__code__.replace(co_consts=())", "code.__new__: not in a lab"),
     "a process": ("import _posixsubprocess as p\ngot = p.fork_exec()", "posixsubprocess.fork_exec: not in a lab"),
     "a process, imported anew": (
         "import sys\ndel sys.modules['_posixsubprocess']\nimport _posixsubprocess as got",
@@ -210,7 +209,7 @@ PRIES: dict[str, tuple[str, str]] = {
     "an event of its own": ("import sys\ngot = sys.audit('os.system\"}')", "an event of its own: not in a lab"),
     "breakpoint": ("got = breakpoint()", "builtins.breakpoint: not in a lab"),
 }
-"""Lines that want what is not theirs; what the grader notes. Each would raise NotImplementedError if it got it."""
+"""Lines that want what is not theirs; how the grader's note begins. Each would raise NotImplementedError if it got it."""
 
 TEXT = "class Text(str):\n    def __getitem__(self, key): return {1}\n    def __eq__(self, other): return True\n"
 TEXT += "    __hash__ = str.__hash__\n"
@@ -240,7 +239,7 @@ LIES: dict[str, tuple[str, str]] = {
         "returned a dict, {'x': [[]]}, expected a single plain value",
     ),
     "codecs": ("import codecs\ncodecs.register(lambda name: 1 / 0)\n'x'.encode('nix')", "raised ZeroDivisionError"),
-    "a finder": ("import sys\nsys.meta_path[:] = [None]\nimport wave", "raised AttributeError"),
+    "a finder": ("import sys\nsys.meta_path[:] = [None]\nimport wave", ": import wave"),
     "too many files": ("self.files = [open(f'x{n}', 'w') for n in range(80)]", "Too many open files"),
     "a crash": ("import faulthandler\nfaulthandler._sigsegv()", "its process was ended by SIGSEGV"),
     "no end of recursion": (
