@@ -209,7 +209,7 @@ PRIES: dict[str, tuple[str, str]] = {
     "an event of its own": ("import sys\ngot = sys.audit('os.system\"}')", "an event of its own: not in a lab"),
     "breakpoint": ("got = breakpoint()", "builtins.breakpoint: not in a lab"),
 }
-"""Lines that want what is not theirs; how the grader's note begins. Each would raise NotImplementedError if it got it."""
+"""Lines that want what is not theirs, and how the grader's note begins. With it, each raises NotImplementedError."""
 
 TEXT = "class Text(str):\n    def __getitem__(self, key): return {1}\n    def __eq__(self, other): return True\n"
 TEXT += "    __hash__ = str.__hash__\n"
