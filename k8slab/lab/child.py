@@ -200,12 +200,19 @@ def resolver() -> Callable[[str], str]:
     return resolved
 
 
-def file_rules(closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
+def answers(forbidden: Sequence[str], package: str) -> list[str]:
+    """How paths begin that hold these modules in this process's own copy of the package, where it has one."""
+    places = [f"{package}/{one.partition('.')[2].replace('.', '/')}" for one in forbidden]
+    cached = ["{}/__pycache__/{}.".format(*place.rsplit("/", 1)) for place in places]
+    return [*(f"{place}/" for place in places), *(f"{place}.py" for place in places), *cached]
+
+
+def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
     """Says what is wrong with opening or listing something ("": nothing). Made of nothing that can be replaced."""
     resolved, stat, failed, text, raw, number, kind = resolver(), os.stat, OSError, str, bytes, int, type
     starts, writing, null = str.startswith, _WRITING, os.devnull
-    inside = tuple(resolved(path).casefold() + "/" for path in closed)
     own, package = resolved(".") + "/", resolved(f"{__file__}/../..")
+    inside = tuple(path.casefold() for path in (*(resolved(one) + "/" for one in closed), *answers(forbidden, package)))
     places = (sys.base_prefix, sys.prefix, package, *_READABLE)
     readable = (own, *(resolved(place) + "/" for place in places))
     listed = (*readable, *(resolved(place) + "/" for place in sys.path if place))
@@ -246,7 +253,7 @@ def file_rules(closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
 
 def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[str], None]) -> Callable[..., None]:
     """An audit hook. It and what it calls read no global and no builtin name: a solution could have replaced them."""
-    rule, describing, getframe = file_rules(closed), described.__code__, sys._getframe
+    rule, describing, getframe = file_rules(forbidden, closed), described.__code__, sys._getframe
     own, never = (*forbidden,), (*forbidden, *_NO_MODULES, *_NO_FUNCTIONS)
     no_events, starts, kind, text = (*_REFUSED, *_CHANGES), str.startswith, type, str
     no_import, no_permission = ImportError, PermissionError

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -117,9 +117,17 @@ class ChildRunner:
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
         self.command = list(command) if command else [sys.executable, "-s", "-P", CHILD]
+        self._variables = dict(_variables()) if command else {}
 
     def open(self, setup: Setup) -> Session:
-        return _ChildSession(self.command, setup)
+        return _ChildSession(self.command, setup, self._variables)
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    """What the command that starts a container has to know of this machine; nothing else reaches a solution."""
+    for name, value in os.environ.items():
+        if name in ("PATH", "HOME", "XDG_RUNTIME_DIR") or name.startswith(("DOCKER_", "CONTAINER_")):
+            yield name, value
 
 
 class _Ended(Exception):
@@ -129,10 +137,11 @@ class _Ended(Exception):
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
-    def __init__(self, command: Sequence[str], setup: Setup) -> None:
+    def __init__(self, command: Sequence[str], setup: Setup, variables: Mapping[str, str]) -> None:
         self._command = command
         self._setup = setup
         self._home = tempfile.TemporaryDirectory(prefix="k8slab-lab-")
+        self._environment = {"PATH": os.defpath, "HOME": self._home.name, **variables}
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         self._received = 0
@@ -201,7 +210,7 @@ class _ChildSession:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self._home.name,
-            env={"PATH": os.defpath, "HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+            env={**self._environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,
         )
         for pipe in (self._process.stdout, self._process.stderr):

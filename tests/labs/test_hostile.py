@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from k8slab.lab import Limits, Odd, Raised, Report, find_lab, verify
-from k8slab.lab.runner import _result
+from k8slab.lab import ChildRunner, Limits, Odd, Raised, Report, find_lab, verify
+from k8slab.lab.runner import CHILD, _result
 from k8slab.lab.show import report_text
-from tests.unit.lab.hostile import HOSTILE, LIES, PRIES, right, with_line
+from tests.unit.lab.hostile import CLOSED, HOSTILE, LIES, PRIES, right, with_line
 
 LIMITS = Limits(seconds=0.25)
 
@@ -157,3 +160,51 @@ def test_answers_that_no_plain_value_gives_are_odd_in_the_grader(depth: int) -> 
         assert isinstance(_result({"v": value}), Odd)
     assert _result({"raised": {"type": nested, "text": nested, "line": 1 << 80}}) == Raised("Exception", "")
     assert str(_result({"odd": nested, "shown": nested})) == "an object of type "
+
+
+def copied(folder: Path) -> Path:
+    """A package somewhere else, as in a container's image, with a module that holds the answer."""
+    (folder / "k8slab" / "lab").mkdir(parents=True)
+    (folder / "k8slab" / "client" / "__pycache__").mkdir(parents=True)
+    for name in ("client/indexer.py", "client/__pycache__/x.pyc", "client.py", "__pycache__/client.cpython-311.pyc"):
+        (folder / "k8slab" / name).parent.mkdir(exist_ok=True)
+        (folder / "k8slab" / name).write_text("the answer")
+    (folder / "k8slab" / "other.py").write_text("something else")
+    return Path(shutil.copy(CHILD, folder / "k8slab" / "lab" / "child.py"))
+
+
+def test_the_answer_is_closed_in_a_containers_own_copy_too(tmp_path: Path) -> None:
+    runner = ChildRunner([sys.executable, "-s", "-P", str(copied(tmp_path))])
+    for name, is_open in (
+        ("client/indexer.py", False),
+        ("client/__pycache__/x.pyc", False),
+        ("client.py", False),
+        ("__pycache__/client.cpython-311.pyc", False),
+        ("other.py", True),
+    ):
+        code = with_line("add", f"open({str(tmp_path / 'k8slab' / name)!r}).read()")
+        report = verify(find_lab("09"), code, only=["first-in-first-out"], runner=runner)
+        assert report.passed == is_open, name
+        assert report.notes == (() if is_open else (CLOSED,)), name
+
+
+def test_the_command_that_starts_a_container_knows_its_daemon_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for docker, found by PATH, that writes down its variables."""
+    seen = tmp_path / "variables"
+    fake = tmp_path / "bin" / "dockerlike"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\nenv > {seen}\nshift\nexec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/1000/docker.sock")
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    monkeypatch.setenv("K8SLAB_RUNNER", f"dockerlike run {sys.executable} -s -P {CHILD}")
+    assert judged(right(), "first-in-first-out").passed
+    names = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
+    assert names["DOCKER_HOST"] == "unix:///run/user/1000/docker.sock"
+    assert "SECRET_TOKEN" not in names
+    line = "import os\nassert 'DOCKER_HOST' not in os.environ and 'SECRET_TOKEN' not in os.environ"
+    monkeypatch.delenv("K8SLAB_RUNNER")
+    assert judged(with_line("add", line), "first-in-first-out").passed, "without a command nothing is handed on"

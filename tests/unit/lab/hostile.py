@@ -7,7 +7,7 @@ from pathlib import Path
 import k8slab
 from k8slab.lab import find_lab
 
-__all__ = ["HOSTILE", "LIES", "PRIES", "right", "with_line"]
+__all__ = ["CLOSED", "HOSTILE", "LIES", "PRIES", "right", "with_line"]
 
 
 def right() -> str:
