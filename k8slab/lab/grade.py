@@ -102,8 +102,11 @@ def assembled(lab: Lab, submission: Notebook) -> Notebook:
 
 def grade_one(lab_folder: str, path: str, student: str, seed: str, feedback: str) -> dict[str, Any]:
     """The row of one student; `feedback`: where the executed notebook goes ("": nowhere). Never raises for the
-    submission."""
+    submission. RunnerError on a machine that has not got the lab or the folder."""
     lab = Lab(Path(lab_folder))
+    for wanted in (lab.folder / "checks.py", Path(path)):
+        if not os.path.lexists(wanted):
+            raise RunnerError(f"{wanted}: expected on every machine that grades, at the same place")
     row = _row(lab, student, seed, Path(path).name)
     try:
         if not is_plain(Path(path)):
@@ -202,8 +205,8 @@ def grade_folder(
         if kept is not None:
             rows[student] = kept
             continue
-        feedback = str(_feedback(out, student)) if out is not None else ""
-        waiting[student] = (str(lab.folder), str(one.path), student, mine, feedback)
+        feedback = str(_feedback(out, student).absolute()) if out is not None else ""
+        waiting[student] = (str(lab.folder.absolute()), str(one.path.absolute()), student, mine, feedback)
     for student, row in _work(waiting, executor, jobs):
         rows[student] = row if row is not None else _row(lab, student, "", submissions[student].path.name, "not graded")
         if out is not None and rows[student]["status"] != "graded":

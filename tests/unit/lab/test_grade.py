@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from k8slab.lab import LabError, find_lab
-from k8slab.lab.grade import Gradebook, grade_folder
+from k8slab.lab.grade import Gradebook, grade_folder, grade_one
 from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
 from k8slab.lab.submissions import find_submissions, read_roster
@@ -46,6 +46,7 @@ class Here(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls += 1
         json.dumps(args)  # names and plain data alone: another machine could do it
+        assert all(Path(args[n]).is_absolute() for n in (0, 1, 4) if args[n]), "it may stand elsewhere"
         done: Future[Any] = Future()
         done.set_result(fn(*args, **kwargs))
         return done
@@ -537,3 +538,14 @@ def test_a_runner_that_does_not_run_is_nobodys_zero(tmp_path: Path, monkeypatch:
         monkeypatch.setenv("K8SLAB_RUNNER", command)
         with pytest.raises(RunnerError, match=why):
             grade_folder(LAB, tmp_path, jobs=1)
+
+
+def test_a_machine_without_the_lab_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = hand_in(tmp_path / "in", "ann")
+    lab, there = str(LAB.folder), str(path)
+    for one, other in ((str(tmp_path / "nowhere"), there), (lab, str(tmp_path / "lost.ipynb"))):
+        with pytest.raises(RunnerError, match="expected on every machine that grades, at the same place"):
+            grade_one(one, other, "ann", "7", "")
+    monkeypatch.chdir(tmp_path)
+    book = grade_folder(LAB, Path("in"), out=Path("out"), executor=Here())
+    assert row(book, "ann")["points"] == 16, "a folder may be named from here"
