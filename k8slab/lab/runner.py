@@ -2,7 +2,8 @@
 
 `Runner.open(setup)` gives a `Session`, which plays scripts and gives back records. A teacher who wants a stronger wall
 names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", ...])`;
-whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`.
+whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`. All of such a line is in
+`book/teach/course-in-an-hour.md`.
 
 Simplified: a process that leaves its process group survives the end of its session.
 """
