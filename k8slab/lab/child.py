@@ -58,6 +58,19 @@ _NO_FUNCTIONS = {
 """What no audit hook is asked about, on some Python or on any."""
 _READABLE = ("/usr/share/zoneinfo",)
 _MOST_LINKS, _MOST_TOLD = 40, 20
+_FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
+    "opening a file of the lab or of its answer",
+    "opening a file whose name is no plain text",
+    "listing a folder that is not its own",
+    "writing a file",
+    "opening a file that is not its own",
+    "opening a folder",
+)
+_OTHER_NOTES = _ODD_MODULE, _COMPILED, _FRAMES = (
+    "importing by a name that is no plain text",
+    "importing a compiled module: not in a lab",
+    "reading frames of an exception: not in a lab",
+)
 Do = Callable[..., Any]
 
 
@@ -162,6 +175,36 @@ class Player:
             tell(found)
 
 
+def event_notes() -> list[tuple[str, str]]:
+    """How the events begin that are refused, and what is told of them."""
+    return [(event, f"{event.rstrip('._')}: not in a lab") for event in (*_REFUSED, *_CHANGES)]
+
+
+def module_notes(forbidden: Sequence[str]) -> list[tuple[str, str]]:
+    """The modules that are not imported, and what is told of them."""
+    written = [(one, f"importing {one}: this lab asks you to write it") for one in forbidden]
+    return [*((one, f"importing {one}: not in a lab") for one in (*_NO_MODULES, *_NO_FUNCTIONS)), *written]
+
+
+def function_notes() -> list[tuple[str, str, str]]:
+    """Module and name of the functions that are taken away, and what is told of them."""
+    return [
+        (
+            module,
+            name,
+            ("starting a thread" if module == "_thread" else f"{module.lstrip('_')}.{name}") + ": not in a lab",
+        )
+        for module, names in _NO_FUNCTIONS.items()
+        for name in names
+    ]
+
+
+def notes(forbidden: Sequence[str]) -> set[str]:
+    """All that can be told of what was refused: no word of it is the solution's, which could tell hidden cases so."""
+    told = (note[-1] for note in (*event_notes(), *module_notes(forbidden), *function_notes()))
+    return {*_FILE_NOTES, *_OTHER_NOTES, *told}
+
+
 def teller(out: int) -> Callable[[str], None]:
     """Tells the parent what was refused, at once: nothing can take it back. The first few times only."""
     write, told, most = os.write, itertools.count().__next__, _MOST_TOLD
@@ -215,6 +258,7 @@ def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str
     inside = tuple(path.casefold() for path in (*(resolved(one) + "/" for one in closed), *answers(forbidden, package)))
     places = (sys.base_prefix, sys.prefix, package, *_READABLE)
     readable = (own, *(resolved(place) + "/" for place in places))
+    answer, odd_name, listing, writes, foreign, folder = _FILE_NOTES
     listed = (*readable, *(resolved(place) + "/" for place in sys.path if place))
 
     def rule(event: str, file: Any, mode: Any, flags: Any) -> str:
@@ -225,28 +269,28 @@ def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str
         if event != "open" and file is None:
             file = "."
         if kind(file) is not text:
-            return "opening a file whose name is no plain text"
+            return odd_name
         path = resolved(file)
         folded = path.casefold() + "/"
         if "/_labs/" in folded or starts(folded, inside):
-            return "opening a file of the lab or of its answer"
+            return answer
         if event != "open":
             is_own = starts(path + "/", readable) or path + "/" in listed
-            return "" if is_own else "listing a folder that is not its own"
+            return "" if is_own else listing
         if path == null:
             return ""
         changes = kind(flags) is number and flags & writing
         if kind(mode) is text and ("w" in mode or "a" in mode or "x" in mode or "+" in mode):
             changes = True
         if changes and not starts(path, own):
-            return "writing a file"
+            return writes
         if not starts(path + "/", readable):
-            return "opening a file that is not its own"
+            return foreign
         try:
             is_folder = stat(path).st_mode & 0o170000 == 0o040000
         except failed:
             return ""
-        return "opening a folder" if is_folder else ""  # else dir_fd would lead anywhere
+        return folder if is_folder else ""  # else dir_fd would lead anywhere
 
     return rule
 
@@ -254,8 +298,9 @@ def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str
 def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[str], None]) -> Callable[..., None]:
     """An audit hook. It and what it calls read no global and no builtin name: a solution could have replaced them."""
     rule, describing, getframe = file_rules(forbidden, closed), described.__code__, sys._getframe
-    own, never = (*forbidden,), (*forbidden, *_NO_MODULES, *_NO_FUNCTIONS)
-    no_events, starts, kind, text = (*_REFUSED, *_CHANGES), str.startswith, type, str
+    modules, events = (*module_notes(forbidden),), (*event_notes(),)
+    odd_name, compiled, frames = _OTHER_NOTES
+    starts, kind, text = str.startswith, type, str
     no_import, no_permission = ImportError, PermissionError
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -263,12 +308,12 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
         if event == "import":
             name, file = arguments[:2]
             if kind(name) is not text:
-                what = "importing by a name that is no plain text"
+                what = odd_name
             elif kind(file) is text and ("/site-packages/" in file or "/dist-packages/" in file):
-                what = "importing a compiled module: not in a lab"
-            for one in never if not what else ():
+                what = compiled
+            for one, note in modules if not what else ():
                 if name == one or starts(name, one + "."):
-                    what = f"importing {one}: " + ("this lab asks you to write it" if one in own else "not in a lab")
+                    what = note
         elif event == "open":
             what = rule(event, *arguments)
         elif event == "os.listdir" or event == "os.scandir":
@@ -276,10 +321,11 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
         elif event == "object.__getattr__":
             name = arguments[1]
             if kind(name) is text and name == "tb_frame" and getframe(1).f_code is not describing:
-                what = "reading frames of an exception: not in a lab"
-        elif starts(event, no_events) and event != "signal.pthread_kill":
-            plain_name = event.isascii() and event.replace(".", "").replace("_", "").isalnum()
-            what = (event if plain_name else "an event of its own") + ": not in a lab"
+                what = frames
+        elif event != "signal.pthread_kill":
+            for one, note in events:
+                if starts(event, one):
+                    what = note
         if what:
             tell(what)
             raise no_import(what) if event == "import" else no_permission(what)
@@ -297,15 +343,13 @@ def take_away(tell: Callable[[str], None]) -> None:
 
         return refuse
 
-    for module, names in _NO_FUNCTIONS.items():
+    for module, name, note in function_notes():
         try:
             place = importlib.import_module(module)
         except ImportError:
             continue
-        for name in names:
-            if hasattr(place, name):
-                text = "starting a thread" if module == "_thread" else f"{module.lstrip('_')}.{name}"
-                setattr(place, name, refused(f"{text}: not in a lab"))
+        if hasattr(place, name):
+            setattr(place, name, refused(note))
 
 
 def limit(megabytes: int, cpu_seconds: int) -> list[str]:

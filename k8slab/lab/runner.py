@@ -148,6 +148,7 @@ class _ChildSession:
         self._received = 0
         self._printed = bytearray()
         self._number = 0
+        self._notes = child.notes(setup.forbidden)
         self.notes: list[str] = []
         try:
             self._start()
@@ -195,8 +196,8 @@ class _ChildSession:
     def _answer(self, deadline: float, seconds: float) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, seconds)):
-            note = _text(frame, "tried", 200)
-            if note and note not in self.notes and len(self.notes) < 20:
+            note = frame["tried"]
+            if isinstance(note, str) and note in self._notes and note not in self.notes and len(self.notes) < 20:
                 self.notes.append(note)
         return frame
 

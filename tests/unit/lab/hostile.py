@@ -187,13 +187,13 @@ PRIES: dict[str, tuple[str, str]] = {
     "the repository": (f"got = open({str(Path(k8slab.__file__).parents[1] / '.git')!r} + '/HEAD').read()", FOREIGN),
     "a folder to open beside": ("import os, sys\ngot = os.open(sys.prefix, os.O_RDONLY)", "opening a folder"),
     "who else handed in": ("import os\ngot = os.listdir('/')", "listing a folder that is not its own"),
-    "the hook among all objects": ("import gc\ngot = gc.get_objects()", "gc.get_objects: not in a lab"),
+    "the hook among all objects": ("import gc\ngot = gc.get_objects()", "gc: not in a lab"),
     "the hook behind an exception": (
         "try: open('/etc/passwd')\nexcept PermissionError as error: got = error.__traceback__.tb_next.tb_frame",
         FRAMES,
     ),
     "the hook while it runs": ("import sys\ngot = sys.settrace(print)", "sys.settrace: not in a lab"),
-    "frames of everybody": ("import sys\ngot = sys._current_frames()", "sys._current_frames: not in a lab"),
+    "frames of everybody": ("import sys\ngot = sys._current_frames()", "sys._current: not in a lab"),
     "an answer to signals": (
         "import signal\ngot = signal.signal(signal.SIGALRM, print)",
         "signal.signal: not in a lab",
@@ -203,10 +203,10 @@ PRIES: dict[str, tuple[str, str]] = {
         "import sys\ndel sys.modules['_posixsubprocess']\nimport _posixsubprocess as got",
         "importing _posixsubprocess: not in a lab",
     ),
-    "signals for a pipe": ("import fcntl\ngot = fcntl.fcntl(1, fcntl.F_GETFL)", "fcntl.fcntl: not in a lab"),
+    "signals for a pipe": ("import fcntl\ngot = fcntl.fcntl(1, fcntl.F_GETFL)", "fcntl: not in a lab"),
     "compiled code": ("import rpds as got", "importing a compiled module: not in a lab"),
     "Tcl, which opens files": ("import tkinter as got", "importing _tkinter: not in a lab"),
-    "an event of its own": ("import sys\ngot = sys.audit('os.system\"}')", "an event of its own: not in a lab"),
+    "an event of its own": ("import sys\ngot = sys.audit('os.system\"}')", "os.system: not in a lab"),
     "breakpoint": ("got = breakpoint()", "builtins.breakpoint: not in a lab"),
 }
 """Lines that want what is not theirs, and how the grader's note begins. With it, each raises NotImplementedError."""

@@ -490,12 +490,15 @@ def test_a_file_that_says_it_is_somebody_elses_does_not_replace_theirs(tmp_path:
 def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> None:
     """It writes down what it is asked, and tries to import it by that name."""
     spy = "open('seen', 'a').write(str(item) + ' ')\n"
-    spy += "try: __import__('k8slab.client.' + open('seen').read()[-80:])\nexcept ImportError: pass"
+    spy += "try: __import__('k8slab.client.' + open('seen').read()[-80:])\nexcept ImportError: pass\n"
+    spy += "import os, sys\ntry: sys.audit('gc.' + str(item))\nexcept PermissionError: pass\n"
+    spy += "told = b'{\"tried\": \"' + str(item).encode() + b'\"}\\n'\n"
+    spy += "for fd in range(3, 9):\n    try: os.write(fd, told)\n    except OSError: pass"
     hand_in(tmp_path / "in", "spy", with_line("add", spy))
     book = graded(tmp_path / "in", out=tmp_path / "out", seed="secret")
     text = book.to_json() + (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
     assert "importing k8slab.client: this lab asks you to write it" in text
-    assert "item-" not in "".join(row(book, "spy")["notes"])
+    assert row(book, "spy")["notes"] == ["importing k8slab.client: this lab asks you to write it", "gc: not in a lab"]
     feedback = (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
     assert "secret" not in feedback, "the seed is the teacher's"
 
