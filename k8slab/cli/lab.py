@@ -55,7 +55,7 @@ def add_parsers(commands: Any) -> None:
     grade.add_argument("--lab", required=True, metavar="LAB", help="such as 09")
     grade.add_argument("--out", type=Path, default=Path("graded"), metavar="FOLDER", help="results (default: graded)")
     grade.add_argument("--roster", type=Path, metavar="CSV", help="who should have handed in: a column `student`")
-    grade.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
+    grade.add_argument("--seed", help="of the hidden cases (default: that of the last time in --out, else a new one)")
     grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody")
     grade.add_argument("--regrade", nargs="*", metavar="STUDENT", help="again although nothing changed (no name: all)")
     grade.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
@@ -267,18 +267,20 @@ def _grade(args: argparse.Namespace) -> int:
 
 def _graded(args: argparse.Namespace) -> int:
     from k8slab.lab import find_lab
-    from k8slab.lab.grade import grade_folder, read_roster
+    from k8slab.lab.grade import grade_folder
+    from k8slab.lab.submissions import read_roster
     from k8slab.table import Table
 
     lab = find_lab(args.lab)
     if args.jobs is not None and args.jobs < 1:
         print(f"k8slab grade: --jobs {args.jobs}: expected 1 or more", file=sys.stderr)
         return 2
+    roster = read_roster(args.roster) if args.roster else []
     book = grade_folder(
         lab,
         args.folder,
         out=args.out,
-        roster=read_roster(args.roster) if args.roster else (),
+        roster=roster,
         seed=args.seed,
         per_student=not args.one_seed,
         regrade=() if args.regrade is None else (args.regrade or None),
@@ -289,5 +291,9 @@ def _graded(args: argparse.Namespace) -> int:
         for r in book.rows
     ]
     print(Table(rows, ["student", "status", f"of {book.possible}", "public", "hidden"]))
-    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students")
+    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students, hidden cases by --seed {book.seed}")
+    there = [row["student"] for row in book.rows if row["submission"]]
+    if roster and there and not set(there) & set(roster):
+        odd = f"nobody of it, such as {roster[0]!r}, handed in, but {there[0]!r} did: is it the right column?"
+        print(f"k8slab grade: {args.roster}: {odd}", file=sys.stderr)
     return 0 if all(row["status"] == "graded" for row in book.rows) else 1

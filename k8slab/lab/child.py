@@ -4,7 +4,8 @@ It gets the code and the scripts to play, never what is right: answers go back a
 operation, and the parent compares them. What the code prints goes to standard error.
 
 It has no imports from this package, so that it starts at once and what it knows gives nothing away. Limits and the
-audit hook keep honest mistakes from hurting anybody. They are no wall against somebody who knows Python well: see
+audit hook keep honest mistakes from hurting anybody. The hook uses nothing that a solution could replace, calls none
+of its code, and nothing leads to it. All the same it is no wall against somebody who knows Python well: see
 `k8slab.lab`.
 
 Simplified: limits that the system does not know (memory on macOS) are left out and named in the answer `ready`.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import itertools
 import json
 import os
 import signal
@@ -28,7 +30,8 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _REFUSED = (
     "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill", "pty.",
     "ctypes.", "socket.", "_thread.start", "signal.", "syslog.", "os.putenv", "os.setxattr", "resource.", "sqlite3.",
-    "cpython.PyInterpreterState_New",
+    "cpython.PyInterpreterState_New", "builtins.breakpoint", "fcntl.", "gc.", "sys._current_",
+    "sys.monitoring.", "sys.setprofile", "sys.settrace",
 )  # fmt: skip
 _CHANGES = (
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.link", "os.symlink",
@@ -36,25 +39,49 @@ _CHANGES = (
 )  # fmt: skip
 
 _NO_MODULES = (
-    "_cffi_backend", "_ctypes", "_interpreters", "_posixshmem", "_sqlite3", "_xxsubinterpreters", "cffi", "ctypes",
-    "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
+    "_cffi_backend", "_ctypes", "_ctypes_test", "_dbm", "_gdbm", "_interpreters", "_posixshmem", "_sqlite3",
+    "_testbuffer", "_testcapi", "_testinternalcapi", "_testlimitedcapi", "_tkinter", "_xxsubinterpreters", "cffi",
+    "ctypes", "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
+)  # fmt: skip
+_NO_OS = (
+    "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity", "sched_setparam",
+    "sched_setscheduler", "setns", "setpriority", "unshare",
 )  # fmt: skip
 _NO_FUNCTIONS = {
     "_posixsubprocess": ("fork_exec",),
+    "_signal": ("pidfd_send_signal", "signal"),
     "_thread": ("start_new_thread", "start_new", "start_joinable_thread"),
-    "os": ("mkfifo", "mknod", "pidfd_open", "setpriority"),
-    "posix": ("mkfifo", "mknod", "pidfd_open", "setpriority"),
-    "signal": ("pidfd_send_signal",),
+    "os": _NO_OS,
+    "posix": _NO_OS,
+    "signal": ("pidfd_send_signal", "signal"),
 }
 """What no audit hook is asked about, on some Python or on any."""
 _READABLE = ("/usr/share/zoneinfo",)
+_MOST_LINKS, _MOST_TOLD = 40, 20
+_FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
+    "opening a file of the lab or of its answer",
+    "opening a file whose name is no plain text",
+    "listing a folder that is not its own",
+    "writing a file",
+    "opening a file that is not its own",
+    "opening a folder",
+)
+_OTHER_NOTES = _ODD_MODULE, _COMPILED, _FRAMES = (
+    "importing by a name that is no plain text",
+    "importing a compiled module: not in a lab",
+    "reading frames of an exception: not in a lab",
+)
 Do = Callable[..., Any]
+
+
+def exact(text: str, most: int = MOST_TEXT) -> str:
+    """The beginning of a text, as exactly a str, whatever its type says of itself."""
+    return str.__getitem__(text, slice(most))
 
 
 def type_name(value: object) -> str:
     """The name of a value's type, whatever its metaclass says."""
-    found: str = type.__dict__["__name__"].__get__(type(value))
-    return found
+    return exact(type.__dict__["__name__"].__get__(type(value)), 100)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -79,26 +106,31 @@ def answer(value: Any) -> dict[str, Any]:
     try:
         found = plain(value)
     except TypeError as error:
-        return {"odd": str(error)[:100]}
+        return {"odd": error.args[0]}
     return {"odd": "tuple", "shown": repr(tuple(found))[:60]} if type(value) is tuple else {"v": found}
 
 
 def described(error: BaseException, code: str) -> dict[str, Any]:
-    """An exception as plain values, with the last line of the solution that it went through, and what it is in."""
-    line, where, at = 0, "", error.__traceback__
+    """An exception as plain values, with the last line of the solution that it went through, and what it is in.
+
+    Asks nothing of the exception's own class but its text: that may lie, or never end.
+    """
+    line, where = 0, ""
+    at = BaseException.__dict__["__traceback__"].__get__(error)
     while at is not None:
         if at.tb_frame.f_code.co_filename == SOLUTION:
             line, where = at.tb_lineno, at.tb_frame.f_code.co_qualname
         at = at.tb_next
-    if isinstance(error, SyntaxError) and error.filename == SOLUTION:
-        line = error.lineno or 0
+    if issubclass(type(error), SyntaxError):
+        file, number = (SyntaxError.__dict__[name].__get__(error) for name in ("filename", "lineno"))
+        line = number if type(file) is str and file == SOLUTION and type(number) is int else line
     lines = code.split("\n")
     shown = lines[line - 1].strip()[:200] if 0 < line <= len(lines) else ""
     try:
-        text = str(error)[:300]
+        text = exact(str(error), 300)
     except BaseException:  # its own __str__ may do anything
         text = ""
-    return {"type": type_name(error)[:100], "text": text, "line": line, "code": shown, "where": where[:100]}
+    return {"type": type_name(error), "text": text, "line": line, "code": shown, "where": exact(where, 100)}
 
 
 class Player:
@@ -143,74 +175,181 @@ class Player:
             tell(found)
 
 
-def refusals(forbidden: Sequence[str], closed: Sequence[str], home: str) -> tuple[Callable[..., None], list[str]]:
-    """An audit hook, and the list of what it refused so far."""
-    tried: list[str] = []
-    realpath, starts = os.path.realpath, str.startswith
-    inside = [realpath(path) + os.sep for path in closed]
-    own = realpath(home) + os.sep
-    package = realpath(f"{__file__}/../..")
-    readable = [own, *(realpath(place) + os.sep for place in (sys.base_prefix, sys.prefix, package, *_READABLE))]
-    never, no_events, no_changes, writing = (*forbidden, *_NO_MODULES), _REFUSED, _CHANGES, _WRITING
-    labs = f"{os.sep}_labs{os.sep}"
+def event_notes() -> list[tuple[str, str]]:
+    """How the events begin that are refused, and what is told of them."""
+    return [(event, f"{event.rstrip('._')}: not in a lab") for event in (*_REFUSED, *_CHANGES)]
 
-    def refuse(what: str, error: type[Exception]) -> None:
-        if len(tried) < 20:
-            tried.append(what)
-        raise error(what)
+
+def module_notes(forbidden: Sequence[str]) -> list[tuple[str, str]]:
+    """The modules that are not imported, and what is told of them."""
+    written = [(one, f"importing {one}: this lab asks you to write it") for one in forbidden]
+    return [*((one, f"importing {one}: not in a lab") for one in (*_NO_MODULES, *_NO_FUNCTIONS)), *written]
+
+
+def function_notes() -> list[tuple[str, str, str]]:
+    """Module and name of the functions that are taken away, and what is told of them."""
+    return [
+        (
+            module,
+            name,
+            ("starting a thread" if module == "_thread" else f"{module.lstrip('_')}.{name}") + ": not in a lab",
+        )
+        for module, names in _NO_FUNCTIONS.items()
+        for name in names
+    ]
+
+
+def notes(forbidden: Sequence[str]) -> set[str]:
+    """All that can be told of what was refused: no word of it is the solution's, which could tell hidden cases so."""
+    told = (note[-1] for note in (*event_notes(), *module_notes(forbidden), *function_notes()))
+    return {*_FILE_NOTES, *_OTHER_NOTES, *told}
+
+
+def teller(out: int) -> Callable[[str], None]:
+    """Tells the parent what was refused, at once: nothing can take it back. The first few times only."""
+    write, told, most = os.write, itertools.count().__next__, _MOST_TOLD
+
+    def tell(what: str) -> None:
+        if told() < most:
+            write(out, b'{"tried": "%s"}\n' % what.encode())
+
+    return tell
+
+
+def resolver() -> Callable[[str], str]:
+    """`os.path.realpath`, made of nothing that a solution could replace."""
+    readlink, getcwd, failed, most = os.readlink, os.getcwd, OSError, _MOST_LINKS
+
+    def resolved(path: str) -> str:
+        rest = (path if path[:1] == "/" else f"{getcwd()}/{path}").split("/")[::-1]
+        done, links = "", 0
+        while rest:
+            part = rest.pop()
+            if part == "..":
+                done = done.rpartition("/")[0]
+            elif part and part != ".":
+                try:
+                    target = readlink(f"{done}/{part}")
+                except failed:  # no link
+                    done = f"{done}/{part}"
+                    continue
+                links += 1
+                if links > most:
+                    raise failed("too many links")
+                done = "" if target[:1] == "/" else done
+                rest += target.split("/")[::-1]
+        return done or "/"
+
+    return resolved
+
+
+def answers(forbidden: Sequence[str], package: str) -> list[str]:
+    """How paths begin that hold these modules in this process's own copy of the package, where it has one."""
+    places = [f"{package}/{one.partition('.')[2].replace('.', '/')}" for one in forbidden]
+    cached = ["{}/__pycache__/{}.".format(*place.rsplit("/", 1)) for place in places]
+    return [*(f"{place}/" for place in places), *(f"{place}.py" for place in places), *cached]
+
+
+def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
+    """Says what is wrong with opening or listing something ("": nothing). Made of nothing that can be replaced."""
+    resolved, stat, failed, text, raw, number, kind = resolver(), os.stat, OSError, str, bytes, int, type
+    starts, writing, null = str.startswith, _WRITING, os.devnull
+    own, package = resolved(".") + "/", resolved(f"{__file__}/../..")
+    inside = tuple(path.casefold() for path in (*(resolved(one) + "/" for one in closed), *answers(forbidden, package)))
+    places = (sys.base_prefix, sys.prefix, package, *_READABLE)
+    readable = (own, *(resolved(place) + "/" for place in places))
+    answer, odd_name, listing, writes, foreign, folder = _FILE_NOTES
+    listed = (*readable, *(resolved(place) + "/" for place in sys.path if place))
+
+    def rule(event: str, file: Any, mode: Any, flags: Any) -> str:
+        if kind(file) is number:
+            return ""
+        if kind(file) is raw:
+            file = file.decode("utf-8", "surrogateescape")
+        if event != "open" and file is None:
+            file = "."
+        if kind(file) is not text:
+            return odd_name
+        path = resolved(file)
+        folded = path.casefold() + "/"
+        if "/_labs/" in folded or starts(folded, inside):
+            return answer
+        if event != "open":
+            is_own = starts(path + "/", readable) or path + "/" in listed
+            return "" if is_own else listing
+        if path == null:
+            return ""
+        changes = kind(flags) is number and flags & writing
+        if kind(mode) is text and ("w" in mode or "a" in mode or "x" in mode or "+" in mode):
+            changes = True
+        if changes and not starts(path, own):
+            return writes
+        if not starts(path + "/", readable):
+            return foreign
+        try:
+            is_folder = stat(path).st_mode & 0o170000 == 0o040000
+        except failed:
+            return ""
+        return folder if is_folder else ""  # else dir_fd would lead anywhere
+
+    return rule
+
+
+def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[str], None]) -> Callable[..., None]:
+    """An audit hook. It and what it calls read no global and no builtin name: a solution could have replaced them."""
+    rule, describing, getframe = file_rules(forbidden, closed), described.__code__, sys._getframe
+    modules, events = (*module_notes(forbidden),), (*event_notes(),)
+    odd_name, compiled, frames = _OTHER_NOTES
+    starts, kind, text = str.startswith, type, str
+    no_import, no_permission = ImportError, PermissionError
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        what = ""
         if event == "import":
-            name = str(arguments[0])
-            for one in never:
+            name, file = arguments[:2]
+            if kind(name) is not text:
+                what = odd_name
+            elif kind(file) is text and ("/site-packages/" in file or "/dist-packages/" in file):
+                what = compiled
+            for one, note in modules if not what else ():
                 if name == one or starts(name, one + "."):
-                    why = "this lab asks you to write it" if one in forbidden else "not in a lab"
-                    refuse(f"importing {one}: {why}", ImportError)
-        elif event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
-            path = realpath(os.fsdecode(arguments[0]))
-            if labs in path or any(starts(path + os.sep, folder) for folder in inside):
-                refuse("opening a file of the lab or of its answer", PermissionError)
-            mode, flags = arguments[1] or "", arguments[2] or 0
-            is_writing = any(letter in str(mode) for letter in "wax+") or (isinstance(flags, int) and flags & writing)
-            if is_writing and not starts(path, own) and path != os.devnull:
-                refuse("writing a file", PermissionError)
-            if path != os.devnull and not any(starts(path + os.sep, place) for place in readable):
-                refuse("opening a file that is not its own", PermissionError)
-        elif (starts(event, no_events) and event != "signal.pthread_kill") or starts(event, no_changes):
-            refuse(f"{event}: not in a lab", PermissionError)
+                    what = note
+        elif event == "open":
+            what = rule(event, *arguments)
+        elif event == "os.listdir" or event == "os.scandir":
+            what = rule(event, arguments[0], None, None)
+        elif event == "object.__getattr__":
+            name = arguments[1]
+            if kind(name) is text and name == "tb_frame" and getframe(1).f_code is not describing:
+                what = frames
+        elif event != "signal.pthread_kill":
+            for one, note in events:
+                if starts(event, one):
+                    what = note
+        if what:
+            tell(what)
+            raise no_import(what) if event == "import" else no_permission(what)
 
-    return hook, tried
+    return hook
 
 
-def take_away(tried: list[str]) -> None:
-    """Refuse what the audit hook is not asked about."""
+def take_away(tell: Callable[[str], None]) -> None:
+    """Refuse what the audit hook is not asked about. The modules stay where they are: importing one anew is refused."""
 
     def refused(what: str) -> Callable[..., None]:
         def refuse(*_: Any, **__: Any) -> None:
-            if len(tried) < 20:
-                tried.append(what)
+            tell(what)
             raise PermissionError(what)
 
         return refuse
 
-    for module, names in _NO_FUNCTIONS.items():
+    for module, name, note in function_notes():
         try:
             place = importlib.import_module(module)
         except ImportError:
             continue
-        for name in names:
-            if hasattr(place, name):
-                text = "starting a thread" if module == "_thread" else f"{module}.{name}"
-                setattr(place, name, refused(f"{text}: not in a lab"))
-    original = os.open
-
-    def opened(path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-        if dir_fd is not None:
-            refused("os.open with dir_fd: not in a lab")()
-        return original(path, flags, mode)
-
-    for module in ("os", "posix"):
-        setattr(sys.modules[module], "open", opened)  # noqa: B010
+        if hasattr(place, name):
+            setattr(place, name, refused(note))
 
 
 def limit(megabytes: int, cpu_seconds: int) -> list[str]:
@@ -219,12 +358,13 @@ def limit(megabytes: int, cpu_seconds: int) -> list[str]:
     try:
         import resource
     except ImportError:
-        return ["memory", "cpu", "file size", "processes"]
+        return ["memory", "cpu", "file size", "open files", "processes"]
     wanted = {
         "memory": ("RLIMIT_AS", megabytes << 20),
         "cpu": ("RLIMIT_CPU", cpu_seconds),
         "file size": ("RLIMIT_FSIZE", 1 << 20),
         "core": ("RLIMIT_CORE", 0),
+        "open files": ("RLIMIT_NOFILE", 64),
     }
     if hasattr(os, "geteuid") and os.geteuid() != 0:
         wanted["processes"] = ("RLIMIT_NPROC", 0)
@@ -254,18 +394,18 @@ def main() -> None:
     setup = json.loads(requests.readline())
     send({"hello": True})
     missing = limit(setup["megabytes"], setup["cpu_seconds"])
-    hook, tried = refusals(setup["forbidden"], setup["closed"], os.path.realpath(os.curdir))
     sys.dont_write_bytecode = True
     sys.unraisablehook = lambda _: None  # else what Python ignores at a script's end (with addresses) counts as printed
-    take_away(tried)
+    tell = teller(out)
+    take_away(tell)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, all_threads=False)  # the parent asks where it stands
-    sys.addaudithook(hook)
+    sys.addaudithook(refusals(setup["forbidden"], setup["closed"], tell))
     try:
         player = Player(setup["code"], setup["drive"], setup["names"])
         player.names()
     except BaseException as error:  # whatever the learner's code does at its top level
-        send({"problem": described(error, setup["code"]), "tried": tried})
+        send({"problem": described(error, setup["code"])})
         return
     send({"ready": True, "missing": missing})
     for line in requests:
@@ -273,7 +413,7 @@ def main() -> None:
         number = request["number"]
         player.play(request, lambda found, number=number: send({"number": number, **found}))  # type: ignore[misc]
         sys.stdout.flush()
-        send({"number": number, "end": True, "tried": tried})
+        send({"number": number, "end": True})
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ ENGINE = "k8slab"
 _CHECK = re.compile(r"""^check\((?:["'](?P<name>[\w-]+)["'])?\)""")
 
 
-def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path) -> Report:
-    """The report on an assembled notebook, and the executed notebook in `output`. LabError without papermill."""
+def execute(lab: Lab, notebook: Notebook, student: str, seed: str) -> tuple[Report, str]:
+    """The report on an assembled notebook, and the text of the executed notebook. LabError without papermill."""
     try:
         import nbformat
         import papermill
@@ -38,7 +37,6 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     report = verify(lab, solution_of(notebook, student), seed=seed)
     papermill_engines.register(ENGINE, _engine(lab, report))
-    output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:  # papermill would take braces in the path for parameters
         done = Path(folder) / "feedback.ipynb"
         papermill.execute_notebook(
@@ -50,8 +48,19 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
             progress_bar=False,
             request_save_on_cell_execute=False,
         )
-        shutil.move(done, output)
-    return report
+        text: str = nbformat.writes(without_traces(nbformat.read(done, as_version=4)))
+    return report, text + "\n"
+
+
+def without_traces(notebook: Any) -> Any:
+    """Without what papermill says of the machine and the time: its paths, a copy of what it was given, durations."""
+    said = notebook.metadata.get("papermill", {})
+    notebook.metadata["papermill"] = {key: said.get(key) for key in ("exception", "parameters")}
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata.pop("papermill", None)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell["id"] = f"injected-parameters-{number}"  # papermill's is a random one
+    return notebook
 
 
 def _engine(lab: Lab, report: Report) -> Any:

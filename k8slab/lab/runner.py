@@ -2,7 +2,8 @@
 
 `Runner.open(setup)` gives a `Session`, which plays scripts and gives back records. A teacher who wants a stronger wall
 names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", ...])`;
-whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`.
+whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`. All of such a line is in
+`book/teach/course-in-an-hour.md`.
 
 Simplified: a process that leaves its process group survives the end of its session.
 """
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -118,9 +119,17 @@ class ChildRunner:
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
         self.command = list(command) if command else [sys.executable, "-s", "-P", CHILD]
+        self._variables = dict(_variables()) if command else {}
 
     def open(self, setup: Setup) -> Session:
-        return _ChildSession(self.command, setup)
+        return _ChildSession(self.command, setup, self._variables)
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    """What the command that starts a container has to know of this machine; nothing else reaches a solution."""
+    for name, value in os.environ.items():
+        if name in ("PATH", "HOME", "XDG_RUNTIME_DIR") or name.startswith(("DOCKER_", "CONTAINER_")):
+            yield name, value
 
 
 class _Ended(Exception):
@@ -130,15 +139,17 @@ class _Ended(Exception):
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
-    def __init__(self, command: Sequence[str], setup: Setup) -> None:
+    def __init__(self, command: Sequence[str], setup: Setup, variables: Mapping[str, str]) -> None:
         self._command = command
         self._setup = setup
         self._home = tempfile.TemporaryDirectory(prefix="k8slab-lab-")
+        self._environment = {"PATH": os.defpath, "HOME": self._home.name, **variables}
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         self._received = 0
         self._printed = bytearray()
         self._number = 0
+        self._notes = child.notes(setup.forbidden)
         self.notes: list[str] = []
         try:
             self._start()
@@ -171,11 +182,10 @@ class _ChildSession:
         deadline = time.monotonic() + self._setup.limits.seconds
         is_last = False
         while True:
-            frame = self._frame(deadline, self._setup.limits.seconds)
+            frame = self._answer(deadline, self._setup.limits.seconds)
             if frame.get("number") != self._number:
                 raise _Ended("it wrote into the channel of the answers")
             if frame.get("end") is True:
-                self._note(frame.get("tried"))
                 if len(steps) != len(script) and not is_last:
                     raise _Ended("it broke the channel of the answers")
                 return
@@ -184,11 +194,13 @@ class _ChildSession:
             steps.append(Step(len(steps) + 1, script[len(steps)], _result(frame)))
             is_last = frame.get("last") is True
 
-    def _note(self, tried: Any) -> None:
-        if isinstance(tried, list):
-            for text in tried:
-                if isinstance(text, str) and clean(text, 200) not in self.notes and len(self.notes) < 20:
-                    self.notes.append(clean(text, 200))
+    def _answer(self, deadline: float, seconds: float) -> dict[str, Any]:
+        """The next line that tells of no refusal; those are noted."""
+        while "tried" in (frame := self._frame(deadline, seconds)):
+            note = frame["tried"]
+            if isinstance(note, str) and note in self._notes and note not in self.notes and len(self.notes) < 20:
+                self.notes.append(note)
+        return frame
 
     # -- the process -----------------------------------------------------------------------------
 
@@ -201,7 +213,7 @@ class _ChildSession:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self._home.name,
-            env={"PATH": os.defpath, "HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+            env={**self._environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,
         )
         for pipe in (self._process.stdout, self._process.stderr):
@@ -219,12 +231,11 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._frame(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
+            frame = self._answer(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
         if "problem" in frame:
-            self._note(frame.get("tried"))
             self._kill()
             raise Problem(_raised(frame["problem"]), notes=self.notes)
 
@@ -343,26 +354,36 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
 
 
+def _text(found: Mapping[str, Any], key: str, most: int = 300) -> str:
+    """A text that the child wrote, if it wrote one."""
+    text = found.get(key)
+    return clean(text, most) if isinstance(text, str) else ""
+
+
 def _raised(found: Any) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        clean(found.get("type", "Exception"), 100),
-        clean(found.get("text", "")),
-        line if isinstance(line, int) else 0,
-        clean(found.get("code", ""), 200),
-        clean(found.get("where", ""), 100),
+        _text(found, "type", 100) or "Exception",
+        _text(found, "text"),
+        line if type(line) is int and 0 <= line < 1 << 31 else 0,
+        _text(found, "code", 200),
+        _text(found, "where", 100),
     )
 
 
 def _result(frame: Mapping[str, Any]) -> Any:
+    """What the child answered, once more held to plain values: a solution may have replaced what held it to them."""
     if "raised" in frame:
         return _raised(frame["raised"])
     if "odd" in frame:
-        return Odd(clean(frame["odd"], 100), clean(frame.get("shown", ""), 60))
-    return _cleaned(frame.get("v"))
+        return Odd(_text(frame, "odd", 100), _text(frame, "shown", 60))
+    try:
+        return _cleaned(child.plain(frame.get("v")))
+    except TypeError as error:
+        return Odd(str(error))
 
 
 def _cleaned(value: Any) -> Any:

@@ -183,7 +183,7 @@ def find_lab(name: str) -> Lab:
 def read_notebook(path: Path) -> Notebook:
     """A notebook file as plain data. LabError when it is none."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LabError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from k8slab.lab import Limits, Report, find_lab, verify
+from k8slab.lab import ChildRunner, Limits, Odd, Raised, Report, find_lab, verify
+from k8slab.lab.runner import CHILD, _result
 from k8slab.lab.show import report_text
-from tests.unit.lab.hostile import HOSTILE, right, with_line
+from tests.unit.lab.hostile import CLOSED, HOSTILE, LIES, PRIES, right, with_line
 
 LIMITS = Limits(seconds=0.25)
 
@@ -109,3 +114,97 @@ def test_nothing_is_left_of_one_case_in_the_next() -> None:
     code = right() + "\n\nSEEN = []\n\n\nclass Cheat(WorkQueue):\n    def add(self, item):\n        SEEN.append(item)\n"
     code += "        assert len(SEEN) < 60\n        super().add(item)\n\n\nWorkQueue = Cheat\n"
     assert judged(code, "first-in-first-out").passed
+
+
+@pytest.mark.parametrize(("line", "note"), PRIES.values(), ids=PRIES)
+def test_what_is_not_its_own_is_refused_and_noted(line: str, note: str) -> None:
+    report = judged(with_line("add", line + "\nraise NotImplementedError(got)"), "first-in-first-out")
+    assert report.notes[-1].startswith(note)
+    assert "not written yet" not in report.results[0].reason, "it went past the line"
+    assert not report.passed
+
+
+@pytest.mark.parametrize(("line", "reason"), LIES.values(), ids=LIES)
+def test_lies_are_scored_and_named(line: str, reason: str) -> None:
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert reason in report.results[0].reason
+    assert not report.passed
+    assert report.results[0].causes in (("raised",), ("ended",), ("odd",)), "the process is there for each case"
+
+
+def test_a_refusal_cannot_be_taken_back() -> None:
+    """It leaves the process at once after it was refused."""
+    line = "import os\ntry: os.system('true')\nfinally: os._exit(0)"
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert report.notes == ("os.system: not in a lab",)
+    assert "its process ended with exit code 0" in report.results[0].reason
+
+
+def test_nothing_leads_to_the_hook() -> None:
+    """No frame on the stack has it; and a hundred thousand refusals are told a few times, not flooded."""
+    line = "import sys\nframe, found = sys._getframe(), []\nwhile frame is not None:\n"
+    line += "    found += [v for v in frame.f_locals.values() if getattr(v, '__name__', '') in ('hook', 'rule')]\n"
+    line += "    frame = frame.f_back\nassert not found"
+    assert judged(with_line("add", line), "first-in-first-out").passed
+    line = "import os\nfor _ in range(200):\n    try: os.system('true')\n    except PermissionError: pass"
+    assert judged(with_line("add", line), "first-in-first-out").notes == ("os.system: not in a lab",)
+
+
+@pytest.mark.parametrize("depth", [30, 300, 900])
+def test_answers_that_no_plain_value_gives_are_odd_in_the_grader(depth: int) -> None:
+    """Written past the child's own rules; RecursionError would end the grading of everybody."""
+    nested: Any = 1
+    for _ in range(depth):
+        nested = [nested]
+    for value in (nested, float("nan"), 1 << 80, {"x": nested}, "x" * 20_000):
+        assert isinstance(_result({"v": value}), Odd)
+    assert _result({"raised": {"type": nested, "text": nested, "line": 1 << 80}}) == Raised("Exception", "")
+    assert str(_result({"odd": nested, "shown": nested})) == "an object of type "
+
+
+def copied(folder: Path) -> Path:
+    """A package somewhere else, as in a container's image, with a module that holds the answer."""
+    (folder / "k8slab" / "lab").mkdir(parents=True)
+    (folder / "k8slab" / "client" / "__pycache__").mkdir(parents=True)
+    for name in ("client/indexer.py", "client/__pycache__/x.pyc", "client.py", "__pycache__/client.cpython-311.pyc"):
+        (folder / "k8slab" / name).parent.mkdir(exist_ok=True)
+        (folder / "k8slab" / name).write_text("the answer")
+    (folder / "k8slab" / "other.py").write_text("something else")
+    return Path(shutil.copy(CHILD, folder / "k8slab" / "lab" / "child.py"))
+
+
+def test_the_answer_is_closed_in_a_containers_own_copy_too(tmp_path: Path) -> None:
+    runner = ChildRunner([sys.executable, "-s", "-P", str(copied(tmp_path))])
+    for name, is_open in (
+        ("client/indexer.py", False),
+        ("client/__pycache__/x.pyc", False),
+        ("client.py", False),
+        ("__pycache__/client.cpython-311.pyc", False),
+        ("other.py", True),
+    ):
+        code = with_line("add", f"open({str(tmp_path / 'k8slab' / name)!r}).read()")
+        report = verify(find_lab("09"), code, only=["first-in-first-out"], runner=runner)
+        assert report.passed == is_open, name
+        assert report.notes == (() if is_open else (CLOSED,)), name
+
+
+def test_the_command_that_starts_a_container_knows_its_daemon_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for docker, found by PATH, that writes down its variables."""
+    seen = tmp_path / "variables"
+    fake = tmp_path / "bin" / "dockerlike"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\nenv > {seen}\nshift\nexec "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/1000/docker.sock")
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    monkeypatch.setenv("K8SLAB_RUNNER", f"dockerlike run {sys.executable} -s -P {CHILD}")
+    assert judged(right(), "first-in-first-out").passed
+    names = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
+    assert names["DOCKER_HOST"] == "unix:///run/user/1000/docker.sock"
+    assert "SECRET_TOKEN" not in names
+    line = "import os\nassert 'DOCKER_HOST' not in os.environ and 'SECRET_TOKEN' not in os.environ"
+    monkeypatch.delenv("K8SLAB_RUNNER")
+    assert judged(with_line("add", line), "first-in-first-out").passed, "without a command nothing is handed on"

@@ -210,3 +210,20 @@ def test_a_teachers_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-unty
     assert "zoe" in found.out and "no submission" in found.out
     assert (tmp_path / "graded" / "gradebook.csv").exists()
     assert (tmp_path / "graded" / "feedback" / "ben.ipynb").exists()
+
+
+def test_what_a_teacher_gets_wrong_is_told(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    solve(tmp_path / "in" / "ann.ipynb")
+    (tmp_path / "roster.csv").write_text("name,login\nAnn A,ann\n")
+    found = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--seed", "7", "--roster", "roster.csv")
+    assert "graded/gradebook.csv: 2 students, hidden cases by --seed 7" in found.out
+    assert "nobody of it, such as 'Ann A', handed in, but 'ann' did: is it the right column?" in found.err
+    again = k8slab("grade", "in", "--lab", "09", "--jobs", "1")
+    assert (again.code, again.err) == (0, "")
+    assert "hidden cases by --seed 7" in again.out, "as the last time"
+    unknown = k8slab("grade", "in", "--lab", "09", "--regrade", "nosuch")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "regrade 'nosuch': expected a student with a submission in in: ann" in unknown.err
+    other = k8slab("grade", "in", "--lab", "05")
+    assert other.code == 1 and "holds the results of 09-workqueue" in other.err

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from k8slab.lab import LabError, find_lab
-from k8slab.lab.grade import Gradebook, find_submissions, grade_folder, read_roster
+from k8slab.lab.grade import Gradebook, grade_folder, grade_one
 from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
+from k8slab.lab.submissions import find_submissions, read_roster
 from k8slab.lab.work import submit, write_notebook
 from tests.unit.lab.hostile import with_line
 
@@ -45,6 +46,7 @@ class Here(Executor):
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         self.calls += 1
         json.dumps(args)  # names and plain data alone: another machine could do it
+        assert all(Path(args[n]).is_absolute() for n in (0, 1, 4) if args[n]), "it may stand elsewhere"
         done: Future[Any] = Future()
         done.set_result(fn(*args, **kwargs))
         return done
@@ -202,24 +204,24 @@ def test_seeds_are_each_students_own(tmp_path: Path) -> None:
 def test_any_executor_gives_the_same_book(tmp_path: Path) -> None:
     for student in ("ann", "ben"):
         hand_in(tmp_path, student, LAB.starter_code if student == "ben" else "")
-    here = graded(tmp_path)
+    here = graded(tmp_path, seed="7")
     with ThreadPoolExecutor(2) as threads:
-        assert graded(tmp_path, executor=threads) == here
-    assert grade_folder(LAB, tmp_path, jobs=2) == here
+        assert graded(tmp_path, executor=threads, seed="7") == here
+    assert grade_folder(LAB, tmp_path, jobs=2, seed="7") == here
 
 
 def test_a_cheat_reaches_neither_the_gradebook_nor_the_others(tmp_path: Path) -> None:
     """It looks for gradebooks from where it runs, and beside its notebook."""
     out = tmp_path / "out"
-    trick = f"import os\nfor where in ({str(out)!r}, {str(tmp_path / 'in')!r}, '.'):\n"
-    trick += "    for name in os.listdir(where):\n        open(os.path.join(where, name), 'w').write('mallory,16')"
+    trick = f"import os\ntry: os.listdir({str(tmp_path / 'in')!r})\nexcept PermissionError: pass\n"
+    trick += f"open({str(out / 'gradebook.csv')!r}, 'w').write('mallory,16')"
     hand_in(tmp_path / "in", "ann")
     hand_in(tmp_path / "in", "mallory", with_line("add", trick))
     graded(tmp_path / "in", out=out)
     book = graded(tmp_path / "in", out=out, regrade=None)
     assert row(book, "ann")["points"] == 16
     assert row(book, "mallory")["points"] < 16
-    assert any("writing a file" in note for note in row(book, "mallory")["notes"])
+    assert row(book, "mallory")["notes"] == ["listing a folder that is not its own", "writing a file"]
 
 
 def test_spreadsheets_take_no_formula_from_a_student(tmp_path: Path) -> None:
@@ -244,14 +246,162 @@ def test_rosters(tmp_path: Path) -> None:
     assert read_roster(path) == ["ann", "ben"]
     path.write_text("ann\nben\n")
     assert read_roster(path) == ["ann", "ben"]
-    path.write_text("student\nann\nann\n")
-    with pytest.raises(LabError, match="named more than once: ann"):
-        read_roster(path)
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(LabError, match="cannot be read as a roster"):
-        read_roster(path)
-    with pytest.raises(LabError, match="cannot be read"):
+    with pytest.raises(LabError, match="cannot be read as a roster: No such file"):
         read_roster(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "students"),
+    [
+        pytest.param(b"Name,Email\nann,a@x.org\nben,b@x.org\n", ["ann", "ben"], id="a name and a mail"),
+        pytest.param(b"mail;student\na@x.org;ann\nb@x.org;ben\n", ["ann", "ben"], id="semicolons"),
+        pytest.param(b"student;mail\nLee, Ann;a@x.org\n", ["Lee, Ann"], id="semicolons around commas"),
+        pytest.param(b'"Lee, Ann",a@x.org\n"Ray, Ben",b@x.org\n', ["Lee, Ann", "Ray, Ben"], id="commas in quotes"),
+        pytest.param(b"Email\tLogin\na@x.org\tann\n", ["ann"], id="tabs"),
+        pytest.param(b"\xef\xbb\xbfstudent\r\nann\r\n\r\nben\r\n", ["ann", "ben"], id="as Windows writes it"),
+        pytest.param(b"ann\nben\nann\n", ["ann", "ben"], id="a line that is there twice"),
+        pytest.param("student\nZoe\u0301\n".encode(), ["Zo\u00e9"], id="an accent of its own"),
+        pytest.param(b" ann , x\n;,\nben,y\n", ["ann", ";", "ben"], id="spaces"),
+    ],
+)
+def test_rosters_are_read_as_programs_write_them(content: bytes, students: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_bytes(content)
+    assert read_roster(path) == students
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param(b"\xff\xfea\x00", "expected UTF-8, save it as such", id="UTF-16"),
+        pytest.param(b"\n\n", "expected a line for each student", id="empty"),
+        pytest.param(b"name,student\nAnn A,\n", "line 2: expected a name in column 2, found ''", id="no name"),
+        pytest.param(b"name,student\nAnn A\n", "line 2: expected a name in column 2, found ''", id="a short line"),
+        pytest.param(b"name,mail\nann,a\nann,b\n", "line 3: ann is there already", id="two of one name"),
+        pytest.param(b'"ann\nben\ncid\n', "expected a name in column 1, found 'ann.nben", id="an open quotation"),
+    ],
+)
+def test_a_roster_that_cannot_be_used_says_why(content: bytes, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "roster.csv"
+    path.write_bytes(content)
+    with pytest.raises(LabError, match=why):
+        read_roster(path)
+
+
+def test_names_are_the_same_however_their_accents_are_written(tmp_path: Path) -> None:
+    apart, whole = "Zoe\u0301", "Zo\u00e9"
+    hand_in(tmp_path / "in", apart)
+    book = graded(tmp_path / "in", out=tmp_path / "out", roster=[whole])
+    assert [(one["student"], one["points"], one["notes"]) for one in book.rows] == [(whole, 16, [])]
+    here = Here()
+    graded(tmp_path / "in", out=tmp_path / "out", roster=[apart], regrade=[apart], executor=here)
+    assert here.calls == 1
+
+
+def test_a_notebook_that_begins_with_a_mark_is_read(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "ann")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert row(graded(tmp_path), "ann")["points"] == 16
+
+
+def test_a_file_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(tmp_path, "ann")
+    path = hand_in(tmp_path, "ben")
+    original = Path.open
+
+    def refusing(self: Path, *args: Any, **kwargs: Any) -> Any:
+        if self == path:
+            raise PermissionError(13, "Permission denied")
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refusing)
+    book = graded(tmp_path)
+    assert row(book, "ann")["points"] == 16
+    assert row(book, "ben")["status"] == "unreadable"
+    assert "cannot be read: Permission denied" in row(book, "ben")["notes"][0]
+
+
+def test_only_who_is_there_is_graded_again(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    with pytest.raises(KeyError, match=r"regrade 'nosuch': expected a student with a submission in .*: ann"):
+        graded(tmp_path / "in", out=tmp_path / "out", regrade=["ann", "nosuch"])
+
+
+# -- the seed, and what is left of earlier runs -------------------------------------------------------
+
+
+def test_hidden_cases_are_nobodys_guess_and_stay(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann", LAB.starter_code)
+    first = graded(tmp_path / "in", out=tmp_path / "out")
+    other = graded(tmp_path / "in", out=tmp_path / "other")
+    assert len(first.seed) == 16 and first.seed != other.seed
+    assert row(first, "ann")["seed"] == f"{first.seed}/ann"
+    assert json.loads((tmp_path / "out" / "gradebook.json").read_text())["seed"] == first.seed
+    assert graded(tmp_path / "in", out=tmp_path / "out", regrade=None) == first
+    assert graded(tmp_path / "in", out=tmp_path / "out", seed="mine").seed == "mine"
+    assert graded(tmp_path / "in", out=tmp_path / "out").seed == "mine", "kept for the next time"
+    (tmp_path / "out" / "seed.txt").write_bytes(b"\xff")
+    with pytest.raises(LabError, match="expected the seed of the hidden cases"):
+        graded(tmp_path / "in", out=tmp_path / "out")
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    hand_in(tmp_path / "in", "ben", LAB.starter_code)
+
+    def files(name: str) -> dict[str, bytes]:
+        graded(tmp_path / "in", out=tmp_path / name, seed="7")
+        return {str(p.relative_to(tmp_path / name)): p.read_bytes() for p in (tmp_path / name).rglob("*.*")}
+
+    one = files("one")
+    assert sorted(one) == [
+        "feedback/ann.ipynb", "feedback/ben.ipynb", "gradebook.csv", "gradebook.json", "results/ann.json",
+        "results/ben.json", "seed.txt",
+    ]  # fmt: skip
+    assert one == files("two")
+
+
+def test_feedback_says_nothing_of_the_machine(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    graded(tmp_path / "in", out=tmp_path / "out")
+    text = (tmp_path / "out" / "feedback" / "ann.ipynb").read_text(encoding="utf-8")
+    assert str(tmp_path) not in text and "/tmp" not in text
+    done = json.loads(text)
+    assert done["metadata"]["papermill"] == {"exception": None, "parameters": {"student": "ann"}}
+    assert not any("papermill" in cell["metadata"] for cell in done["cells"])
+    assert text.count("class WorkQueue") == 1, "no copy of itself"
+
+
+def test_no_feedback_is_left_of_who_is_gone(tmp_path: Path) -> None:
+    """Who renamed a file, or handed in what cannot be read now. What others wrote there stays."""
+    out = tmp_path / "out"
+    for student in ("ann", "ben", "cid", "dan"):
+        hand_in(tmp_path / "in", student)
+    graded(tmp_path / "in", out=out)
+    (out / "feedback" / "mine.ipynb").write_text("{}")
+    (out / "results" / "mine.json").write_text("{}")
+    with (out / "feedback" / "dan.ipynb").open("a") as file:
+        file.write("\n")  # the teacher wrote something into it
+    for student in ("ben", "dan"):
+        (tmp_path / "in" / f"{student}.ipynb").unlink()
+    (tmp_path / "in" / "cid.ipynb").write_text("no json")
+    book = graded(tmp_path / "in", out=out, roster=["ann", "ben"])
+    assert [(one["student"], one["status"]) for one in book.rows] == [
+        ("ann", "graded"), ("ben", "no submission"), ("cid", "unreadable"),
+    ]  # fmt: skip
+    assert sorted(p.name for p in (out / "feedback").iterdir()) == ["ann.ipynb", "dan.ipynb", "mine.ipynb"]
+    assert sorted(p.name for p in (out / "results").iterdir()) == ["ann.json", "cid.json", "mine.json"]
+    here = Here()
+    (out / "feedback" / "ann.ipynb").unlink()
+    graded(tmp_path / "in", out=out, executor=here)
+    assert (out / "feedback" / "ann.ipynb").exists(), "made again when it is missing"
+
+
+def test_results_of_another_lab_are_not_overwritten(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann")
+    graded(tmp_path / "in", out=tmp_path / "out")
+    with pytest.raises(LabError, match="holds the results of 09-workqueue; name another folder for those of 05-"):
+        grade_folder(find_lab("05"), tmp_path / "in", out=tmp_path / "out", executor=Here())
 
 
 def test_somebody_who_is_not_on_the_roster_is_noted(tmp_path: Path) -> None:
@@ -340,12 +490,15 @@ def test_a_file_that_says_it_is_somebody_elses_does_not_replace_theirs(tmp_path:
 def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> None:
     """It writes down what it is asked, and tries to import it by that name."""
     spy = "open('seen', 'a').write(str(item) + ' ')\n"
-    spy += "try: __import__('k8slab.client.' + open('seen').read()[-80:])\nexcept ImportError: pass"
+    spy += "try: __import__('k8slab.client.' + open('seen').read()[-80:])\nexcept ImportError: pass\n"
+    spy += "import os, sys\ntry: sys.audit('gc.' + str(item))\nexcept PermissionError: pass\n"
+    spy += "told = b'{\"tried\": \"' + str(item).encode() + b'\"}\\n'\n"
+    spy += "for fd in range(3, 9):\n    try: os.write(fd, told)\n    except OSError: pass"
     hand_in(tmp_path / "in", "spy", with_line("add", spy))
     book = graded(tmp_path / "in", out=tmp_path / "out", seed="secret")
     text = book.to_json() + (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
     assert "importing k8slab.client: this lab asks you to write it" in text
-    assert "item-" not in "".join(row(book, "spy")["notes"])
+    assert row(book, "spy")["notes"] == ["importing k8slab.client: this lab asks you to write it", "gc: not in a lab"]
     feedback = (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
     assert "secret" not in feedback, "the seed is the teacher's"
 
@@ -388,3 +541,14 @@ def test_a_runner_that_does_not_run_is_nobodys_zero(tmp_path: Path, monkeypatch:
         monkeypatch.setenv("K8SLAB_RUNNER", command)
         with pytest.raises(RunnerError, match=why):
             grade_folder(LAB, tmp_path, jobs=1)
+
+
+def test_a_machine_without_the_lab_is_nobodys_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = hand_in(tmp_path / "in", "ann")
+    lab, there = str(LAB.folder), str(path)
+    for one, other in ((str(tmp_path / "nowhere"), there), (lab, str(tmp_path / "lost.ipynb"))):
+        with pytest.raises(RunnerError, match="expected on every machine that grades, at the same place"):
+            grade_one(one, other, "ann", "7", "")
+    monkeypatch.chdir(tmp_path)
+    book = grade_folder(LAB, Path("in"), out=Path("out"), executor=Here())
+    assert row(book, "ann")["points"] == 16, "a folder may be named from here"
