@@ -139,12 +139,9 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _remember(lab: Lab, report: Report) -> None:
     """`k8slab progress` shows it."""
-    from k8slab.drill import Progress, ProgressError
+    from k8slab.progress import remember
 
-    try:
-        Progress().done("lab", lab.name, passed=report.passed, points=report.points)
-    except (ProgressError, OSError) as error:
-        print(f"k8slab: progress is not kept: {error}", file=sys.stderr)
+    remember(lambda progress: progress.done("lab", lab.name, passed=report.passed, points=report.points))
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:

@@ -70,7 +70,9 @@ export default { render({ model, el }) {
   function judged(right, message) {
     say(message, right);
     if (right) explain(true);
-    model.set("tried", { ...model.get("tried"), [all[at].seed]: right });
+    const { seed } = all[at], tried = model.get("tried") ?? {}, tries = model.get("tries") ?? {};
+    model.set("tried", { ...tried, [seed]: right || tried[seed] === true });
+    model.set("tries", { ...tries, [seed]: (tries[seed] ?? 0) + 1 });
     model.save_changes();
     tally();
   }
@@ -88,12 +90,13 @@ export default { render({ model, el }) {
     waiting = setTimeout(alone, 2000);
   }
   function heard() {
-    const { n, right, message } = model.get("verdict");
-    if (n === asked) judged(right, message);
+    const { n, right, message, counts } = model.get("verdict");
+    if (n === asked) counts ? judged(right, message) : say(message);
   }
   function tally() {
-    const tried = Object.values(model.get("tried") ?? {});
-    score.textContent = tried.length ? `${tried.filter(Boolean).length} right of ${tried.length} tried` : `${all.length} exercises`;
+    const tried = Object.values(model.get("tried") ?? {}), tries = Object.values(model.get("tries") ?? {}).reduce((a, b) => a + b, 0);
+    score.textContent = !tried.length ? `${all.length} exercises` : `${tried.filter(Boolean).length} right of ${tried.length} tried`
+      + (tries > tried.length ? `, ${tries} tries` : "");
   }
   shadow.append(h("style", null, CSS), root);
   go(0, true);
