@@ -20,7 +20,7 @@ from k8slab.progress import Progress, remember
 from k8slab.widgets import Score
 from k8slab.widgets.assets import STATIC as SHARED
 from k8slab.widgets.assets import squeezed
-from k8slab.widgets.model import MISSING
+from k8slab.widgets.model import mimebundle
 
 __all__ = ["DrillCard", "drill_esm"]
 
@@ -112,11 +112,7 @@ class DrillCard:
                 remember(partial(Progress.done, kind="drill", name=name, right=right))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)
 
 
 def _page(one: Drill) -> dict[str, Any]:

@@ -41,7 +41,7 @@ import yaml
 
 from k8slab.progress import Progress, remember
 from k8slab.widgets.assets import quiz_esm
-from k8slab.widgets.model import MISSING, quiz_model
+from k8slab.widgets.model import mimebundle, quiz_model
 
 __all__ = ["Bank", "EvidenceProblem", "Option", "Question", "Quiz", "QuizError", "Score", "check_evidence", "load_bank"]
 
@@ -363,8 +363,4 @@ class Quiz:
                 remember(partial(Progress.answered, quiz=name, question=question.id, right=right, questions=ids))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)

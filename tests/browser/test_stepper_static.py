@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from k8slab.dev import pages
 from k8slab.scheduler import Explanation, NodeVerdict
 from k8slab.scheduler.framework import SUCCESS, Code, Status
 from k8slab.widgets import Stepper
+from tests.browser.conftest import served
 from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
 from tests.browser.widget_pages import write_page
 from tests.toy_cluster import ToyCluster
@@ -64,12 +63,8 @@ def anywhere(request: pytest.FixtureRequest, folder: Path, address: str) -> Iter
     if request.param == "file":
         yield address
         return
-    with pages.server(folder, 8700) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/page.html"
-        server.shutdown()
-        thread.join()
+    with served(folder) as place:
+        yield f"{place}/page.html"
 
 
 class Shown:

@@ -7,38 +7,14 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from k8slab.cli import main, things
+from k8slab.cli import things
 from k8slab.drill import TOPICS, drill
-
-
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
+from tests.unit.cli.conftest import Answer
 
 Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "k8slab"))
-    return tmp_path / "k8slab"
-
-
-@pytest.fixture
-def k8slab(home: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> Answer:
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Answer(code, out, err)
-
-    return run
 
 
 class Terminal(io.StringIO):
