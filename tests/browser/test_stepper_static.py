@@ -12,18 +12,12 @@ from k8slab.scheduler import Explanation, NodeVerdict
 from k8slab.scheduler.framework import SUCCESS, Code, Status
 from k8slab.widgets import Stepper
 from tests.browser.conftest import served
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, focused, widgets_drawn
 from tests.browser.widget_pages import write_page
 from tests.toy_cluster import ToyCluster
 
 Visitor = Callable[..., Visit]
 WIDGET = "document.querySelector('.k8slab-widget').shadowRoot"
-FOCUSED = """(() => {
-  let a = document.activeElement;
-  while (a.shadowRoot?.activeElement) a = a.shadowRoot.activeElement;
-  const style = getComputedStyle(a);
-  return [a.getAttribute("aria-label") ?? a.textContent, style.outlineStyle === "none" ? "0px" : style.outlineWidth];
-})()"""
 OVERLAPS = """picture => {
   const boxes = [...picture.querySelectorAll("text")].filter(t => /ms pass/.test(t.textContent) || t.matches(".label"))
     .map(t => t.getBoundingClientRect());
@@ -155,8 +149,8 @@ def test_tab_goes_through_the_controls_and_the_focus_can_be_seen(toy: Shown) -> 
     names = []
     for _ in range(12):
         toy.press("Tab")
-        name, width = toy.page.evaluate(FOCUSED)
-        assert float(width.removesuffix("px")) >= 1.5, f"no outline on {name}"
+        name, outline = focused(toy.page)
+        assert outline >= 1.5, f"no outline on {name}"
         names.append(name)
     controls = ["Back one step", "Next step", "Play", "Step", "Speed", "Why?", "Reset to the first step"]
     found = [control for name in names for control in controls if name == control or name.startswith(f"{control} ")]

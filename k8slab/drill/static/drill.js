@@ -27,10 +27,10 @@ export default { render({ model, el }) {
   const shadow = el.attachShadow({ mode: "open" });
   const card = JSON.parse(model.get("card")), all = card.drills, id = `d${++cards}`;
   let at = 0, asked = 0, waiting;
-  const score = h("span", { class: "mute" }), where = h("p", { class: "mute" });
-  const task = h("div", { class: "task" }), why = h("div", { class: "why", hidden: true });
+  const score = h("span", { class: "mute" }), where = h("p", { class: "mute", id: `${id}-where` });
+  const task = h("div", { class: "task", id: `${id}-task` }), why = h("div", { class: "why", hidden: true });
   const input = h("input", {
-    id, type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 400,
+    id, "aria-describedby": `${id}-where ${id}-task`, type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 400,
   });
   const says = h("p", { class: "says", role: "status" });
   const button = (text, onclick) => h("button", { type: "button", onclick }, text);
