@@ -23,8 +23,10 @@ FOCUSED = """(() => {
   while (a.shadowRoot?.activeElement) a = a.shadowRoot.activeElement;
   const shown = a.querySelector(":scope > .toctree-toggle") ?? a;  // a summary of the theme is outlined inside
   const style = getComputedStyle(shown);
+  const shadow = [...style.boxShadow.matchAll(/([\\d.]+)px/g)].map(([, px]) => parseFloat(px));  // the theme's links
+  const outline = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
   const name = a.getAttribute("aria-label") ?? a.labels?.[0]?.textContent ?? a.textContent;
-  return [a === document.body ? "" : name.trim(), style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth)];
+  return [a === document.body ? "" : name.trim(), Math.max(outline, ...shadow)];
 })()"""
 LOCAL = ("file:", "blob:", "data:", "http://127.0.0.1:", "ws://127.0.0.1:")
 
@@ -75,7 +77,7 @@ def widgets_drawn(page: Page, timeout_ms: float = 10_000) -> int:
 
 
 def focused(page: Page) -> tuple[str, float]:
-    """The name of what has the focus (nothing for the page itself), and how many pixels wide its outline is."""
+    """The name of what has the focus (nothing for the page itself), and how many pixels wide its ring is."""
     name, outline = page.evaluate(FOCUSED)
     return str(name), float(outline)
 
