@@ -162,6 +162,11 @@ heard = io.StringIO()
 with contextlib.redirect_stdout(heard):
     check("{name}", stepper=False)
 """
+KEPT = """
+from k8slab.progress import Progress, remember
+remember(lambda progress: progress.done("lab", "mine", passed=True))
+assert [row[:3] for row in Progress().summary().rows] == [("lab", "mine", "passed")], Progress().path
+"""
 
 
 @pytest.mark.parametrize("lab", labs() if SOAK else [find_lab("09")], ids=lambda lab: lab.name)
@@ -184,6 +189,8 @@ def test_a_lab_is_worked_in_the_browser(lab: Lab, book_address: str, page: Page)
     told = f"assert {name!r} in heard.getvalue() and 'there are no limits here' in heard.getvalue()"
     passed = execute(HEARD.format(name=name) + told)
     assert passed["status"] == "ok", passed
+    kept = execute(KEPT)
+    assert kept["status"] == "ok", kept
 
 
 def test_it_works_in_a_folder_of_a_site_too(elsewhere: str, page: Page) -> None:
