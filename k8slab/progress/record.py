@@ -4,7 +4,7 @@ The file is `$K8SLAB_HOME/progress.json`, else `k8slab/progress.json` in `$XDG_D
 replaced as a whole, and writers take turns by a lock on a file beside it. One that cannot be read is moved aside and
 named, never overwritten.
 
-Simplified: where the system has no `fcntl` (browsers, Windows) writers do not take turns; in the browser edition the
+Simplified: where the system has no `flock` (browsers, Windows) writers do not take turns; in the browser edition the
 file is gone with the page.
 """
 
@@ -23,9 +23,9 @@ from typing import Any
 from k8slab.table import Table
 
 try:
-    import fcntl
-except ImportError:  # browsers, Windows
-    fcntl = None  # type: ignore[assignment]
+    from fcntl import LOCK_EX, flock
+except ImportError:  # browsers (where fcntl has no flock), Windows
+    flock = None  # type: ignore[assignment]
 
 __all__ = ["KINDS", "Progress", "ProgressError", "default_path", "remember"]
 
@@ -145,8 +145,8 @@ class Progress:
     def _locked(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_name(f"{self.path.name}.lock").open("a", encoding="utf-8") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            if flock is not None:
+                flock(lock, LOCK_EX)  # given back when the file is closed
             yield
 
     def _read(self) -> Entries:

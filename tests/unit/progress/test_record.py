@@ -273,8 +273,8 @@ def test_writers_in_several_processes_lose_nothing(path: Path) -> None:
     assert len(Progress(path).export()["entries"]["drill"]) == 100
 
 
-def test_it_works_where_there_is_no_fcntl(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "fcntl", None)
+def test_it_works_where_there_is_no_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "flock", None)
     Progress(path).done("lab", "x")
     assert len(Progress(path).summary()) == 1
 
