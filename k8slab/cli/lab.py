@@ -49,7 +49,7 @@ def add_parsers(commands: Any) -> None:
         help="grade a folder of submissions",
         description="Grade <student>.ipynb files, or a folder for each student; write gradebook.csv, gradebook.json "
         "and an executed notebook for each. Exit code: 0 done, 1 somebody's file is missing or cannot be read, 2 wrong "
-        "usage (an unknown lab, too).",
+        "usage (an unknown lab or student, too).",
     )
     grade.add_argument("folder", type=Path, metavar="FOLDER")
     grade.add_argument("--lab", required=True, metavar="LAB", help="such as 09")
@@ -81,13 +81,14 @@ def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
     from k8slab.lab import LabError, UnknownCheckError, UnknownLabError
     from k8slab.lab.runner import RunnerError
+    from k8slab.lab.submissions import UnknownStudentError
 
     try:
         code: int = handler(args)
         return code
     except (LabError, RunnerError, UnknownCheckError) as error:
         print(_typed(f"k8slab: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, (UnknownCheckError, UnknownLabError)) else 1
+        return 2 if isinstance(error, (UnknownCheckError, UnknownLabError, UnknownStudentError)) else 1
 
 
 def _typed(text: str) -> str:
@@ -148,12 +149,9 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _remember(lab: Lab, report: Report) -> None:
     """`k8slab progress` shows it."""
-    from k8slab.drill import Progress, ProgressError
+    from k8slab.progress import remember
 
-    try:
-        Progress().done("lab", lab.name, passed=report.passed, points=report.points)
-    except (ProgressError, OSError) as error:
-        print(f"k8slab: progress is not kept: {error}", file=sys.stderr)
+    remember(lambda progress: progress.done("lab", lab.name, passed=report.passed, points=report.points))
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:

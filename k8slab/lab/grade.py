@@ -32,13 +32,14 @@ from k8slab.lab.source import (
     LabError,
     Notebook,
     grading,
+    other_names,
     read_notebook,
     solution_cells,
     solution_of,
     source,
     with_solution,
 )
-from k8slab.lab.submissions import MOST_BYTES, Submission, find_submissions, is_plain, name_of
+from k8slab.lab.submissions import MOST_BYTES, Submission, UnknownStudentError, find_submissions, is_plain, name_of
 from k8slab.lab.verify import verify
 
 __all__ = ["Gradebook", "assembled", "filled", "fingerprint", "grade_folder", "grade_one"]
@@ -117,11 +118,12 @@ def grade_one(lab_folder: str, path: str, student: str, seed: str, feedback: str
         notebook = assembled(lab, theirs)
     except (LabError, OSError) as error:
         return {**row, "status": "unreadable", "notes": [clean(error).replace(str(Path(path).parent) + os.sep, "")]}
+    elsewhere = other_names(theirs)
     if not feedback:
-        return filled(row, verify(lab, solution_of(notebook, student), seed=seed))
+        return filled(row, verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere))
     from k8slab.lab.papermill_engine import execute
 
-    report, text = execute(lab, notebook, student, seed)
+    report, text = execute(lab, notebook, student, seed, elsewhere)
     _write(Path(feedback), text)
     return filled(row, report)
 
@@ -186,8 +188,8 @@ def grade_folder(
     `roster`: who should have handed in. `seed`: of the hidden cases; without it the one that is kept in `out`, else one
     that nobody can guess. `per_student`: hidden cases of their own for each. Results in `out` are used again while
     nothing changed, but for the students of `regrade` (None: all); what was written for somebody who is gone is
-    removed. `executor` does the work, else `jobs` processes. LabError for a folder that cannot be used, KeyError for a
-    student of `regrade` who handed nothing in.
+    removed. `executor` does the work, else `jobs` processes. LabError for a folder that cannot be used,
+    UnknownStudentError for a student of `regrade` who handed nothing in.
     """
     if out is not None:
         _try_writing(out, lab)
@@ -279,11 +281,11 @@ def _try_writing(out: Path, lab: Lab) -> None:
 
 
 def _known(students: Iterable[str], submissions: Mapping[str, Submission], folder: Path) -> set[str]:
-    """The students to grade again. KeyError for one who is not there."""
+    """The students to grade again. UnknownStudentError for one who is not there."""
     wanted = {name_of(student) for student in students}
     for unknown in sorted(wanted - set(submissions)):
         there = ", ".join([*list(submissions)[:10], *(["..."] if len(submissions) > 10 else [])]) or "(none)"
-        raise KeyError(f"regrade {unknown!r}: expected a student with a submission in {folder}: {there}")
+        raise UnknownStudentError(f"regrade {unknown!r}: expected a student with a submission in {folder}: {there}")
     return wanted
 
 

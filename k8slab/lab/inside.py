@@ -1,7 +1,8 @@
 """Checks inside a notebook: `check = begin("09")`, then `check("one-worker-a-key")` in a cell of its own.
 
 The newest executed cells that define the lab's names are what is checked. A check that does not hold raises
-`CheckFailed`, which a notebook shows as the report alone, and which nbgrader counts as no points.
+`CheckFailed`, which a notebook shows as the report alone, and which nbgrader counts as no points. Once every check has
+passed with the newest cells, the reader's `k8slab.progress` has the lab as passed.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -9,6 +10,7 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,8 +21,13 @@ from k8slab.lab.runner import Runner
 from k8slab.lab.show import as_typed, failure_text, played, recognised, report_text
 from k8slab.lab.source import Lab, LabError, find_lab, names_of
 from k8slab.lab.verify import verify
+from k8slab.progress import remember
 
 __all__ = ["CheckFailed", "Checker", "begin", "newest_source"]
+
+
+NBGRADER = "NBGRADER_EXECUTION"
+"""Says `autograde` where nbgrader runs a submission: what passes there is not the teacher's progress."""
 
 
 class CheckFailed(AssertionError):
@@ -56,6 +63,8 @@ class Checker:
         self._runner = runner
         self._cells = cells or executed_cells
         self._hints: dict[str, int] = {}
+        self._passed: dict[str, str] = {}
+        """The code with which each check passed."""
 
     def __repr__(self) -> str:
         return f"<checks of lab {self.lab.name}: {', '.join(check.name for check in self.lab.spec.checks)}>"
@@ -76,11 +85,26 @@ class Checker:
         self.report = report
         if report.passed:
             print(report_text(self.lab, report))
+            self._remember(name)
             return
         if stepper and name and report.results[0].failure is not None:
             _show(self.lab, report.results[0])
         text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
         raise CheckFailed(as_typed(text, Path(sys.executable or "python").with_name("k8slab")))
+
+    def _newest(self, name: str) -> str:
+        """The cells of the names that a check plays with."""
+        return newest_source(self._cells(), self.lab.spec.needs(self.lab.spec.check(name)))
+
+    def _remember(self, name: str) -> None:
+        """Note what passed. The lab is done once each check has passed with the code that is the newest now."""
+        checks = [check.name for check in self.lab.spec.checks]
+        for one in [name] if name else checks:
+            self._passed[one] = self._newest(one)
+        done = all(one in self._passed and self._passed[one] == self._newest(one) for one in checks)
+        if done and os.environ.get(NBGRADER) != "autograde":
+            points = self.lab.spec.points
+            remember(lambda progress: progress.done("lab", self.lab.name, passed=True, points=points))
 
     def hint(self, name: str, rung: int = 0) -> str:
         """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import re
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ ENGINE = "k8slab"
 _CHECK = re.compile(r"""^check\((?:["'](?P<name>[\w-]+)["'])?\)""")
 
 
-def execute(lab: Lab, notebook: Notebook, student: str, seed: str) -> tuple[Report, str]:
-    """The report on an assembled notebook, and the text of the executed notebook. LabError without papermill."""
+def execute(
+    lab: Lab, notebook: Notebook, student: str, seed: str, elsewhere: Collection[str] = ()
+) -> tuple[Report, str]:
+    """The report on an assembled notebook, and the text of the executed notebook. LabError without papermill.
+    `elsewhere`: as for `verify`."""
     try:
         import nbformat
         import papermill
@@ -35,7 +39,7 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str) -> tuple[Repo
     except ImportError:
         raise LabError("grading with feedback needs papermill: pip install 'k8slab[book]'") from None
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    report = verify(lab, solution_of(notebook, student), seed=seed)
+    report = verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere)
     papermill_engines.register(ENGINE, _engine(lab, report))
     with tempfile.TemporaryDirectory() as folder:  # papermill would take braces in the path for parameters
         done = Path(folder) / "feedback.ipynb"

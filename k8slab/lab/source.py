@@ -238,8 +238,8 @@ def names_of(cells: Iterable[str]) -> frozenset[str]:
         plain = "\n".join("" if line.startswith(("%", "!")) else line for line in cell.split("\n"))
         try:
             table = symtable.symtable(plain, "<cell>", "exec")
-        except (SyntaxError, ValueError):
-            continue
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue  # no cell that counts, and nested as deep as its author liked
         found |= {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
     return frozenset(found)
 

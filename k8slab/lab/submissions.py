@@ -19,12 +19,16 @@ from pathlib import Path
 from k8slab.lab.model import clean
 from k8slab.lab.source import LabError, read_notebook
 
-__all__ = ["MOST_BYTES", "Submission", "find_submissions", "is_plain", "name_of", "read_roster"]
+__all__ = ["MOST_BYTES", "Submission", "UnknownStudentError", "find_submissions", "is_plain", "name_of", "read_roster"]
 
 MOST_BYTES = 10 << 20
 _STUDENT, _WHEN = "student", "submitted_at"
 _HEADS = (_STUDENT, "name", "login", "username", "user", "id", "email", "e-mail", "mail")
 """What the column of the students may be called; the first of these that is there."""
+
+
+class UnknownStudentError(LabError):
+    """Nobody of this name handed in; the text names some who did."""
 
 
 def name_of(text: str) -> str:

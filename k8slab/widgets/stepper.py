@@ -13,7 +13,7 @@ from k8slab.sim import Recording, TraceEvent, is_main
 from k8slab.widgets.assets import stepper_esm
 from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Moment, Recorder, Steppable, choose, encode
 from k8slab.widgets.matrix import steps_of
-from k8slab.widgets.model import MISSING, stepper_model
+from k8slab.widgets.model import mimebundle, stepper_model
 from k8slab.widgets.story import is_noise, lane_of
 
 __all__ = ["Stepper"]
@@ -227,8 +227,4 @@ class Stepper:
             self._model.status = self.step(command.get("actor"), main=bool(command.get("main")))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)

@@ -6,11 +6,9 @@ import json
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from k8slab.cli import main
 from k8slab.lab import find_lab
 from k8slab.lab.source import solution_cells, source, with_solution
 from k8slab.lab.work import write_notebook
@@ -18,23 +16,9 @@ from k8slab.lab.work import write_notebook
 LAB = find_lab("09")
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def k8slab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "home"))
-
-    def run(*arguments: str) -> Answer:
-        code = main(list(arguments))
-        said = capsys.readouterr()
-        return Answer(code, said.out, said.err)
-
-    return run
 
 
 def solve(path: Path) -> None:

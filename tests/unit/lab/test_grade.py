@@ -17,7 +17,7 @@ from k8slab.lab import LabError, find_lab
 from k8slab.lab.grade import Gradebook, grade_folder, grade_one
 from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
-from k8slab.lab.submissions import find_submissions, read_roster
+from k8slab.lab.submissions import UnknownStudentError, find_submissions, read_roster
 from k8slab.lab.work import submit, write_notebook
 from tests.unit.lab.hostile import with_line
 
@@ -323,7 +323,7 @@ def test_a_file_that_may_not_be_read_is_told(tmp_path: Path, monkeypatch: pytest
 
 def test_only_who_is_there_is_graded_again(tmp_path: Path) -> None:
     hand_in(tmp_path / "in", "ann")
-    with pytest.raises(KeyError, match=r"regrade 'nosuch': expected a student with a submission in .*: ann"):
+    with pytest.raises(UnknownStudentError, match=r"regrade 'nosuch': expected a student with a submission in .*: ann"):
         graded(tmp_path / "in", out=tmp_path / "out", regrade=["ann", "nosuch"])
 
 

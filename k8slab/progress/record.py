@@ -1,20 +1,11 @@
-"""What a reader has done: chapters, quizzes, labs and drills, in one local file.
-
->>> from tempfile import TemporaryDirectory
->>> with TemporaryDirectory() as folder:
-...     progress = Progress(f"{folder}/progress.json", now=lambda: "2026-05-01T09:00:00Z")
-...     progress.done("lab", "01-work-queue", passed=True)
-...     progress.done("drill", "quantities/7", right=False)
-...     print(progress.summary())
-KIND    NAME            RESULT           LAST
-lab     01-work-queue   passed           2026-05-01
-drill   quantities      0 right of 1     2026-05-01
+"""The record in its file.
 
 The file is `$K8SLAB_HOME/progress.json`, else `k8slab/progress.json` in `$XDG_DATA_HOME` (`~/.local/share`). It is
 replaced as a whole, and writers take turns by a lock on a file beside it. One that cannot be read is moved aside and
 named, never overwritten.
 
-Simplified: where the system has no `fcntl` (browsers, Windows) writers do not take turns.
+Simplified: where the system has no `flock` (browsers, Windows) writers do not take turns; in the browser edition the
+file is gone with the page.
 """
 
 from __future__ import annotations
@@ -22,8 +13,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,14 +23,17 @@ from typing import Any
 from k8slab.table import Table
 
 try:
-    import fcntl
-except ImportError:  # browsers, Windows
-    fcntl = None  # type: ignore[assignment]
+    from fcntl import LOCK_EX, flock
+except ImportError:  # browsers (where fcntl has no flock), Windows
+    flock = None  # type: ignore[assignment]
 
-__all__ = ["KINDS", "Progress", "ProgressError", "default_path"]
+__all__ = ["KINDS", "Progress", "ProgressError", "default_path", "remember"]
 
 KINDS = ("chapter", "quiz", "lab", "drill")
+"""What can be done, in the order of the summary."""
+
 VERSION = 1
+QUESTION = "question "
 LONGEST_NAME = 200
 Entries = dict[str, dict[str, dict[str, Any]]]
 
@@ -48,11 +43,14 @@ class ProgressError(ValueError):
 
 
 def default_path() -> Path:
-    """Where progress is kept when nothing else is said."""
+    """Where progress is kept when nothing else is said. ProgressError where nobody has a home."""
     if home := os.environ.get("K8SLAB_HOME"):
         return Path(home) / "progress.json"
     data = os.environ.get("XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "k8slab" / "progress.json"
+    try:
+        return (Path(data) if data else Path.home() / ".local" / "share") / "k8slab" / "progress.json"
+    except RuntimeError as error:
+        raise ProgressError(f"there is no home folder ({error}); set K8SLAB_HOME to a folder") from error
 
 
 def _clock() -> str:
@@ -72,16 +70,36 @@ class Progress:
         ValueError: an unknown kind, a name that is empty or too long, a detail that is no scalar.
         """
         _check(kind, name, detail)
+        self._record(kind, name, lambda old: _later(old, detail))
+
+    def answered(self, quiz: str, question: str, *, right: bool, questions: Collection[str]) -> None:
+        """Record one answer to a quiz that has these questions (ids). With all of them right its chapter is done.
+
+        ValueError: as for `done`, or a question that is none of them.
+        """
+        if question not in questions:
+            raise ValueError(f"question {question!r}: expected one of {', '.join(questions)}")
+        _check("quiz", quiz, {})
+        asked = [f"{QUESTION}{one}" for one in questions]
+
+        def answers(old: Mapping[str, Any]) -> dict[str, Any]:
+            kept = {key: value for key, value in old.items() if key in asked}
+            return {"of": len(asked), **_later(kept, {f"{QUESTION}{question}": right})}
+
+        detail = self._record("quiz", quiz, answers)
+        if all(detail.get(key) is True for key in asked):
+            self.done("chapter", quiz)
+
+    def _record(self, kind: str, name: str, detail: Callable[[Mapping[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        """Add a time to an entry; `detail` makes its details from the old ones. Returns them."""
         now = self._now()
         with self._locked():
             entries = self._read()
-            new = {"first": now, "last": now, "times": 1, "detail": detail}
-            known = entries[kind].get(name)
-            if known is not None:
-                new["first"], new["times"] = known["first"], known["times"] + 1
-                new["detail"] = _later(known["detail"], detail)
-            entries[kind][name] = new
+            known = entries[kind].get(name, {"first": now, "times": 0, "detail": {}})
+            made = detail(known["detail"])
+            entries[kind][name] = {"first": known["first"], "last": now, "times": known["times"] + 1, "detail": made}
             self._write(entries)
+        return made
 
     def export(self) -> dict[str, Any]:
         """Everything, ready for JSON: {version, entries: {kind: {name: {first, last, times, detail}}}}."""
@@ -127,8 +145,8 @@ class Progress:
     def _locked(self) -> Iterator[None]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_name(f"{self.path.name}.lock").open("a", encoding="utf-8") as lock:
-            if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # given back when the file is closed
+            if flock is not None:
+                flock(lock, LOCK_EX)  # given back when the file is closed
             yield
 
     def _read(self) -> Entries:
@@ -172,6 +190,20 @@ class Progress:
 
 class _NewerError(ProgressError):
     """A file that is whole, but not for this version: it stays where it is."""
+
+
+_told: set[str] = set()
+
+
+def remember(record: Callable[[Progress], None]) -> None:
+    """Let `record` write into the reader's progress. Where that is not possible, say so once, and go on."""
+    try:
+        record(Progress())
+    except (ProgressError, OSError) as error:
+        sentence = f"k8slab: progress is not kept: {error}"
+        if sentence not in _told:
+            _told.add(sentence)
+            print(sentence, file=sys.stderr)
 
 
 def _empty() -> Entries:
@@ -230,21 +262,22 @@ def _entry(entry: Any, where: str) -> dict[str, Any]:
 
 
 def _result(detail: Mapping[str, Any]) -> str:
+    answers = [right for key, right in detail.items() if key.startswith(QUESTION)]
+    if answers:
+        left = detail.get("of", len(answers)) - len(answers)
+        return f"{answers.count(True)} of {detail.get('of')} right" + (f", {left} not answered yet" if left else "")
     parts = [key if value is True else f"{key}={value}" for key, value in detail.items() if value is not None]
     return ", ".join(parts) or "done"
 
 
 def _topics(drills: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:
-    """Drills by topic: their names are `topic/seed`."""
+    """Drills by topic: their names are `topic/seed`. Tries are told where some exercise took more than one."""
     by_topic: dict[str, list[Mapping[str, Any]]] = {}
     for name, entry in drills.items():
         by_topic.setdefault(name.partition("/")[0], []).append(entry)
-    return [
-        (
-            "drill",
-            topic,
-            f"{sum(entry['detail'].get('right') is True for entry in found)} right of {len(found)}",
-            max(entry["last"] for entry in found)[:10],
-        )
-        for topic, found in by_topic.items()
-    ]
+    rows = []
+    for topic, found in by_topic.items():
+        right, tries = sum(entry["detail"].get("right") is True for entry in found), sum(e["times"] for e in found)
+        result = f"{right} right of {len(found)}" + (f", {tries} tries" if tries > len(found) else "")
+        rows.append(("drill", topic, result, max(entry["last"] for entry in found)[:10]))
+    return rows

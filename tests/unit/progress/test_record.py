@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from k8slab.drill import Progress, ProgressError
-from k8slab.drill import progress as module
-from k8slab.drill.progress import default_path
+from k8slab.progress import Progress, ProgressError, remember
+from k8slab.progress import record as module
+from k8slab.progress.record import default_path
 
 ONE, TWO = "2026-05-01T09:00:00Z", "2026-05-02T10:30:00Z"
 
@@ -76,6 +76,101 @@ def test_the_summary_has_a_row_a_thing_and_one_a_topic(at: Callable[[str], Progr
         ("lab", "01-queue", "passed", "2026-05-01"),
         ("drill", "rollout", "2 right of 3", "2026-05-01"),
     )
+
+
+def test_tries_are_told_where_an_exercise_took_more_than_one(at: Callable[[str], Progress]) -> None:
+    for right in (False, False, True):
+        at(ONE).done("drill", "rollout/1", right=right)
+    assert at(ONE).summary().rows == (("drill", "rollout", "1 right of 1, 3 tries", "2026-05-01"),)
+    at(ONE).done("drill", "rollout/2", right=True)
+    assert at(ONE).summary().rows == (("drill", "rollout", "2 right of 2, 4 tries", "2026-05-01"),)
+
+
+# -- quizzes ----------------------------------------------------------------------------------------
+
+
+def rows(record: Progress) -> list[tuple[str, ...]]:
+    return [tuple(row[:3]) for row in record.summary().rows]
+
+
+def test_a_quiz_is_kept_answer_by_answer_and_is_a_chapter_done_once_all_were_right(
+    at: Callable[[str], Progress],
+) -> None:
+    def answer(question: str, right: bool) -> None:
+        at(ONE).answered("etcd", question, right=right, questions=["one", "two"])
+
+    answer("two", False)
+    assert rows(at(ONE)) == [("quiz", "etcd", "0 of 2 right, 1 not answered yet")]
+    answer("one", True)
+    assert rows(at(ONE)) == [("quiz", "etcd", "1 of 2 right")]
+    answer("two", True)
+    assert rows(at(ONE)) == [("chapter", "etcd", "done"), ("quiz", "etcd", "2 of 2 right")]
+    answer("one", False)
+    assert rows(at(ONE))[1] == ("quiz", "etcd", "2 of 2 right"), "what was right once stays right"
+
+
+def test_a_question_that_the_bank_has_no_more_counts_no_more(at: Callable[[str], Progress]) -> None:
+    at(ONE).answered("etcd", "old", right=True, questions=["old", "one"])
+    at(ONE).answered("etcd", "one", right=False, questions=["one", "new"])
+    assert rows(at(ONE)) == [("quiz", "etcd", "0 of 2 right, 1 not answered yet")]
+
+
+def test_a_question_of_another_quiz_is_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="question 'three': expected one of one, two"):
+        Progress(path).answered("etcd", "three", right=True, questions=["one", "two"])
+    assert not path.exists()
+
+
+# -- from a notebook --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "k8slab"))
+    return tmp_path / "k8slab"
+
+
+def test_what_is_remembered_is_in_the_readers_own_record(home: Path) -> None:
+    remember(lambda progress: progress.done("lab", "mine", passed=True))
+    assert rows(Progress(home / "progress.json")) == [("lab", "mine", "passed")]
+
+
+def test_a_home_that_cannot_be_written_is_told_once_and_stops_nobody(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.write_text("a file where the folder should be")
+    for _ in range(3):
+        remember(lambda progress: progress.done("lab", "mine", passed=True))
+    out, err = capsys.readouterr()
+    assert (out, err.count("k8slab: progress is not kept: "), err.count("\n")) == ("", 1, 1)
+    assert str(home) in err
+
+
+def test_somebody_without_a_home_is_told_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("K8SLAB_HOME", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    remember(lambda progress: progress.done("lab", "mine", passed=True))
+    assert "there is no home folder (Could not determine home directory.); set K8SLAB_HOME" in capsys.readouterr().err
+
+
+def test_a_mistake_in_the_code_that_records_is_not_hidden(home: Path) -> None:
+    with pytest.raises(ValueError, match="kind 'book'"):
+        remember(lambda progress: progress.done("book", "x"))
+
+
+def test_it_loads_no_other_floor() -> None:
+    program = (
+        "import sys; from k8slab.progress import Progress; "
+        "print(sorted(n for n in sys.modules if n.startswith('k8slab.') and not n.startswith('k8slab.progress')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['k8slab.table']"
 
 
 def test_looking_makes_no_file(path: Path) -> None:
@@ -170,7 +265,7 @@ def test_a_write_that_fails_leaves_the_old_file(path: Path, monkeypatch: pytest.
 
 def test_writers_in_several_processes_lose_nothing(path: Path) -> None:
     program = (
-        "import sys; from k8slab.drill import Progress\n"
+        "import sys; from k8slab.progress import Progress\n"
         "for n in range(25): Progress(sys.argv[1]).done('drill', f'{sys.argv[2]}/{n}', right=True)"
     )
     writers = [subprocess.Popen([sys.executable, "-c", program, str(path), f"topic-{n}"]) for n in range(4)]
@@ -178,8 +273,8 @@ def test_writers_in_several_processes_lose_nothing(path: Path) -> None:
     assert len(Progress(path).export()["entries"]["drill"]) == 100
 
 
-def test_it_works_where_there_is_no_fcntl(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "fcntl", None)
+def test_it_works_where_there_is_no_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "flock", None)
     Progress(path).done("lab", "x")
     assert len(Progress(path).summary()) == 1
 
