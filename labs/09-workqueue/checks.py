@@ -134,6 +134,20 @@ def one_worker(steps: Sequence[Step]) -> Broken | None:
     return None
 
 
+def _never_empty(steps: Sequence[Step]) -> Broken | None:
+    """Who only looks at the first item, and leaves it in the queue, loses nothing and never comes to an end."""
+    added: dict[str, int] = {}
+    for step in steps:
+        if step.verb == "add":
+            added[step.op[1]] = added.get(step.op[1], 0) + 1
+        elif step.verb == "get" and step.result is not None:
+            added[step.result] = added.get(step.result, 0) - 1
+            if added[step.result] < 0:
+                why = f"{step.result} was handed out more often than it was added: get does not take it out"
+                return Broken(step.number, why, "never-empty")
+    return None
+
+
 def nothing_lost(steps: Sequence[Step]) -> Broken | None:
     """The scripts end with the workers finishing and the queue being emptied."""
     owed: dict[str, tuple[int, bool]] = {}
@@ -146,7 +160,7 @@ def nothing_lost(steps: Sequence[Step]) -> Broken | None:
         elif step.verb == "get":
             owed.pop(step.result, None)
     if not _drained(steps):
-        return None
+        return _never_empty(steps)
     last = steps[-1].number
     for item, (number, in_work) in owed.items():
         if in_work:
@@ -165,28 +179,14 @@ def _drained(steps: Sequence[Step]) -> bool:
 
 def counts(steps: Sequence[Step]) -> Broken | None:
     """len: what could be handed out now."""
-    ready: list[str] = []
-    working: list[str] = []
-    again: list[str] = []
-    for step in steps:
-        if step.verb == "add":
-            item = step.op[1]
-            if item in working:
-                again += [] if item in again else [item]
-            elif item not in ready:
-                ready.append(item)
-        elif step.verb == "get" and step.result is not None:
-            if step.result in ready:
-                ready.remove(step.result)
-            working.append(step.result)
-        elif step.verb == "done" and step.result is not None:
-            working.remove(step.result)
-            if step.result in again:
-                again.remove(step.result)
-                ready.append(step.result)
-        elif step.verb == "len" and step.result != len(ready):
+    for step, life in lives(steps):
+        if found := idle(step, life):
+            return found
+        ready = [item for item in life.added if not life.holders.get(item)]
+        if step.verb == "len" and step.result != len(ready):
+            working = [item for item, workers in life.holders.items() if workers]
             told = f"{len(ready)} can be handed out ({', '.join(ready) or 'none'}), and len says {step.result}"
-            if step.result == len(ready) + len(working) and not again:
+            if step.result == len(ready) + len(working) and not any(item in life.added for item in working):
                 return Broken(step.number, f"{told}: items in work do not wait", "counts-work")
             return Broken(step.number, told, "count")
     return None
@@ -196,7 +196,7 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
     closed = 0
     late: dict[str, int] = {}
     waiting: list[str] = []
-    known = {step.op[1]: None for step in steps if step.verb == "add"}
+    known = {step.op[1] for step in steps if step.verb == "add"}
     for step in steps:
         if step.verb == "shut-down":
             closed = closed or step.number
@@ -214,7 +214,7 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
             elif step.result in late:
                 why = f"{step.result} was added in step {late[step.result]}, after shut_down, and was handed out"
                 return Broken(step.number, why, "late-add")
-    return None
+    return _never_empty(steps)
 
 
 # -- delays ----------------------------------------------------------------------------------------
@@ -241,7 +241,10 @@ def _dues(steps: Sequence[Step]) -> Iterator[tuple[Step, int, dict[str, int], li
 
 
 def not_early_not_late(steps: Sequence[Step]) -> Broken | None:
+    delayed = set()
     for step, now, due, ready in _dues(steps):
+        if step.verb == "later":
+            delayed.add(step.op[1])
         if step.verb != "get":
             continue
         if step.result is None and ready:
@@ -250,13 +253,15 @@ def not_early_not_late(steps: Sequence[Step]) -> Broken | None:
             if step.result in due:
                 why = f"{step.result} came out at {now} ms; it is due at {due[step.result]} ms"
                 return Broken(step.number, why, "early")
+            if step.result not in delayed:
+                return Broken(step.number, f"get handed out {step.result}, which nobody added", "invented")
             return Broken(step.number, f"{step.result} came out at {now} ms, for a second time", "twice")
     return None
 
 
 def earliest_wins(steps: Sequence[Step]) -> Broken | None:
     found = not_early_not_late(steps)
-    if found is None or found.cause == "twice":
+    if found is None or found.cause in ("twice", "invented"):
         return found
     return found._replace(cause="postponed" if found.cause == "late" else "early")
 
@@ -274,7 +279,7 @@ def tells_next(steps: Sequence[Step]) -> Broken | None:
         if step.verb == "due" and step.result != min(due.values(), default=None):
             right = f"the next item is due at {min(due.values())}" if due else "nothing waits for its time"
             return Broken(step.number, f"next_due_ms is {step.result}; {right}", "next")
-    return None
+    return not_early_not_late(steps)  # a time is of use if something comes out then
 
 
 # -- the rate limiter ------------------------------------------------------------------------------
@@ -404,6 +409,8 @@ def forgetting(rng: random.Random) -> list[Op]:
 PLAIN = (
     "Draw the three places an item can be in: waiting, in work, and wanted again. Which of them does this step read?"
 )
+TAKES_OUT = "get hands an item out and takes it off the list: after as many gets as adds the list is empty."
+INVENTED = "get hands out what was added and nothing else. Where does your answer come from?"
 
 LAB = LabSpec(
     title="A work queue",
@@ -483,6 +490,8 @@ LAB = LabSpec(
                     "In done: take the item out of processing; if it is in dirty, put it into the list.",
                 ],
                 "lost": [PLAIN, "An item that nobody works on must go into the list as soon as it is added."],
+                "never-empty": [TAKES_OUT],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
             state=queue_state,
@@ -497,6 +506,8 @@ LAB = LabSpec(
             {
                 "": ["len of the list, not of what is wanted: an item in work that was added again does not wait yet."],
                 "counts-work": ["Items in work are not waiting: upstream's Len is len(queue)."],
+                "hidden-item": ["len counts what get would hand out. Does get hand out what was added?"],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
             state=queue_state,
@@ -511,6 +522,8 @@ LAB = LabSpec(
             {
                 "late-add": ["What should add do when the queue is shutting down?"],
                 "dropped": ["shut_down only sets a flag: workers finish what waits, then get returns None."],
+                "never-empty": [TAKES_OUT],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
             state=queue_state,
@@ -535,6 +548,7 @@ LAB = LabSpec(
                     "A delay of 0 or less is an ordinary add: do it at once.",
                 ],
                 "twice": ["What is due must be taken out of the waiting room when it is added."],
+                "invented": [INVENTED],
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
@@ -559,6 +573,7 @@ LAB = LabSpec(
                 "early": [
                     "Which of the two times did you keep? Compare them as times, not as delays: now_ms + delay_ms."
                 ],
+                "invented": [INVENTED],
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
@@ -588,7 +603,10 @@ LAB = LabSpec(
             tells_next,
             {"two": "due; later a 20; later b 10; due; clock 10; due; clock 10; due"},
             asked,
-            {"": ["The smallest due time of what still waits; None when nothing does."]},
+            {
+                "next": ["The smallest due time of what still waits; None when nothing does."],
+                "": ["The time is right, what comes out then is not: look at not-before-its-time first."],
+            },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
             state=delays_state,

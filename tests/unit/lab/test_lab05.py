@@ -212,3 +212,63 @@ def test_an_unexpected_exception_is_shown_with_its_line() -> None:
     )
     raised = outcome.record.steps[0].result
     assert isinstance(raised, Raised) and raised.code == "return store.nothing"
+
+
+def all_three(server: str, client: str, field: str) -> str:
+    return f"""from k8slab.api.errors import ConflictError, NotFoundError, TimeoutStatusError
+
+async def guaranteed_update(store, key, change):
+    {server}
+
+async def retry_on_conflict(attempt, sleep, steps=5, delay_ms=10):
+    {client}
+
+async def set_field(api, sleep, name, field, value):
+    {field}
+"""
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        pytest.param(["return None"] * 3, id="returns at once"),
+        pytest.param(["raise ConflictError.of('configmaps', 'web', 'x')"] * 3, id="raises a conflict"),
+        pytest.param(["raise TimeoutStatusError('x')"] * 3, id="raises a timeout"),
+        pytest.param(["raise NotFoundError.of('configmaps', 'web')"] * 3, id="raises that it is gone"),
+        pytest.param(
+            ["while True: await store.get(key)", "while True: await sleep(1)", "while True: await sleep(1)"],
+            id="never begins",
+        ),
+        pytest.param(
+            ["while True: await store.put(key, 1, 1)", "return await sleep(delay_ms)", "return await api.get(name)"],
+            id="one call of some kind",
+        ),
+        pytest.param(
+            [
+                "await store.get(key); raise TimeoutStatusError('x')",
+                "await sleep(1); raise TimeoutStatusError('x')",
+                "await api.get(name); raise TimeoutStatusError('x')",
+            ],
+            id="looks, and fails",
+        ),
+    ],
+)
+def test_who_does_nothing_gets_no_point(bodies: list[str]) -> None:
+    report = verify(LAB, all_three(*bodies))
+    assert report.problem == ""
+    assert [result.check.name for result in report.results if result.passed] == []
+
+
+def test_what_is_half_done_is_told() -> None:
+    reads = all_three("return (await store.get(key))[0]", "return await attempt()", "return await api.get(name)")
+    assert why(reads, "writes-what-it-computed") == "client-1 returned, and never called change"
+    assert why(reads, "waits-between-tries").startswith("the first conflict ended client-1: no second try")
+    computes = all_three("return change((await store.get(key))[0])", "return None", "return None")
+    assert why(computes, "other-errors-pass") == (
+        "change made 6 of 5, and client-1 returned without trying to write it"
+    )
+    assert why(computes, "gives-up-after-its-steps") == "client-1 returned none and had asked nobody for anything"
+    raises = all_three(*["raise TimeoutStatusError('x')"] * 3)
+    assert why(raises, "other-errors-pass") == (
+        "client-1 raised TimeoutStatusError, and nothing that it called had failed"
+    )
