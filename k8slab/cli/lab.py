@@ -56,7 +56,7 @@ def add_parsers(commands: Any) -> None:
     grade.add_argument("--out", type=Path, default=Path("graded"), metavar="FOLDER", help="results (default: graded)")
     grade.add_argument("--roster", type=Path, metavar="CSV", help="who should have handed in: a column `student`")
     grade.add_argument("--seed", help="of the hidden cases (default: that of the last time in --out, else a new one)")
-    grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody")
+    grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody (kept in --out)")
     grade.add_argument("--regrade", nargs="*", metavar="STUDENT", help="again although nothing changed (no name: all)")
     grade.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
     grade.set_defaults(handler=_grade)
@@ -81,14 +81,15 @@ def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
     from k8slab.lab import LabError, UnknownCheckError, UnknownLabError
     from k8slab.lab.runner import RunnerError
-    from k8slab.lab.submissions import UnknownStudentError
+    from k8slab.lab.submissions import OtherResultsError, UnknownStudentError
 
     try:
         code: int = handler(args)
         return code
     except (LabError, RunnerError, UnknownCheckError) as error:
         print(_typed(f"k8slab: {error}"), file=sys.stderr)
-        return 2 if isinstance(error, (UnknownCheckError, UnknownLabError, UnknownStudentError)) else 1
+        is_usage = isinstance(error, (UnknownCheckError, UnknownLabError, UnknownStudentError, OtherResultsError))
+        return 2 if is_usage else 1
 
 
 def _typed(text: str) -> str:
@@ -280,7 +281,7 @@ def _graded(args: argparse.Namespace) -> int:
         out=args.out,
         roster=roster,
         seed=args.seed,
-        per_student=not args.one_seed,
+        per_student=False if args.one_seed else None,
         regrade=() if args.regrade is None else (args.regrade or None),
         jobs=args.jobs,
     )
@@ -289,7 +290,10 @@ def _graded(args: argparse.Namespace) -> int:
         for r in book.rows
     ]
     print(Table(rows, ["student", "status", f"of {book.possible}", "public", "hidden"]))
-    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students, hidden cases by --seed {book.seed}")
+    seeds = f"--seed {book.seed}{' --one-seed' if book.one_seed else ''}"
+    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students, hidden cases by {seeds}")
+    for text in book.left_out:
+        print(f"k8slab grade: left out: {text}", file=sys.stderr)
     there = [row["student"] for row in book.rows if row["submission"]]
     if roster and there and not set(there) & set(roster):
         odd = f"nobody of it, such as {roster[0]!r}, handed in, but {there[0]!r} did: is it the right column?"

@@ -32,6 +32,7 @@ from k8slab.lab.source import (
     LabError,
     Notebook,
     grading,
+    labs,
     other_names,
     read_notebook,
     solution_cells,
@@ -39,28 +40,48 @@ from k8slab.lab.source import (
     source,
     with_solution,
 )
-from k8slab.lab.submissions import MOST_BYTES, Submission, UnknownStudentError, find_submissions, is_plain, name_of
+from k8slab.lab.submissions import (
+    MOST_BYTES,
+    OtherResultsError,
+    Submission,
+    UnknownStudentError,
+    find_submissions,
+    is_plain,
+    name_of,
+)
 from k8slab.lab.verify import verify
 
 __all__ = ["Gradebook", "assembled", "filled", "fingerprint", "grade_folder", "grade_one"]
 
+_ONE_SEED = "the same for everybody"
 _ENDS_IN_DIGEST = re.compile(r".*-[0-9a-f]{8}").fullmatch
 
 
 @dataclass(frozen=True)
 class Gradebook:
     """`rows`: plain data for each student, in order of their names. `seed`: what hidden cases were made from; with it
-    the same submissions give the same bytes."""
+    the same submissions give the same bytes. `one_seed`: everybody has the same ones. `left_out`: what of the folder is
+    no submission."""
 
     lab: str
     possible: int
     checks: tuple[str, ...]
     rows: tuple[dict[str, Any], ...] = field(default_factory=tuple)
     seed: str = ""
+    one_seed: bool = False
+    left_out: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        head = {"lab": self.lab, "seed": self.seed, "possible": self.possible, "checks": list(self.checks)}
-        return json.dumps({**head, "students": list(self.rows)}, indent=1, ensure_ascii=False) + "\n"
+        found = {
+            "lab": self.lab,
+            "seed": self.seed,
+            "one_seed": self.one_seed,
+            "possible": self.possible,
+            "checks": list(self.checks),
+            "left_out": list(self.left_out),
+            "students": list(self.rows),
+        }
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
         """One line for each student; for every check its points and the reason."""
@@ -113,11 +134,11 @@ def grade_one(lab_folder: str, path: str, student: str, seed: str, feedback: str
         if not is_plain(Path(path)):
             raise LabError(f"expected a plain file of at most {MOST_BYTES >> 20} MB")
         theirs = read_notebook(Path(path))
-        if not solution_cells(theirs):
-            raise LabError("it has no solution cells")
+        _expect_cells_of(lab, theirs)
         notebook = assembled(lab, theirs)
     except (LabError, OSError) as error:
         return {**row, "status": "unreadable", "notes": [clean(error).replace(str(Path(path).parent) + os.sep, "")]}
+    row["notes"] = _odd_cells(theirs)
     elsewhere = other_names(theirs)
     if not feedback:
         return filled(row, verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere))
@@ -126,6 +147,29 @@ def grade_one(lab_folder: str, path: str, student: str, seed: str, feedback: str
     report, text = execute(lab, notebook, student, seed, elsewhere)
     _write(Path(feedback), text)
     return filled(row, report)
+
+
+def _ids(notebook: Notebook) -> set[str]:
+    return {str(grading(cell).get("grade_id")) for cell in solution_cells(notebook)}
+
+
+def _expect_cells_of(lab: Lab, theirs: Notebook) -> None:
+    """LabError for a notebook that has none of the lab's solution cells."""
+    found = _ids(theirs)
+    if not found:
+        raise LabError("it has no solution cells")
+    if not found & _ids(lab.notebook):
+        other = next((f": it is one of {one.name}" for one in labs() if found & _ids(one.notebook)), "")
+        raise LabError(f"it is no notebook of {lab.name}{other}")
+
+
+def _odd_cells(theirs: Notebook) -> list[str]:
+    """A note for each solution cell in which a character was replaced."""
+    return [
+        f"{clean(grading(cell).get('grade_id'))}: half a character in it was replaced by \N{REPLACEMENT CHARACTER}"
+        for cell in solution_cells(theirs)
+        if "\N{REPLACEMENT CHARACTER}" in source(cell)
+    ]
 
 
 def _row(lab: Lab, student: str, seed: str, name: str, status: str = "no submission") -> dict[str, Any]:
@@ -162,7 +206,7 @@ def filled(row: Mapping[str, Any], report: Report) -> dict[str, Any]:
         "points": report.points,
         "public": list(public),
         "hidden": list(hidden),
-        "notes": list(report.notes),
+        "notes": [*row["notes"], *report.notes],
         "problem": report.problem,
         "checks": checks,
     }
@@ -178,7 +222,7 @@ def grade_folder(
     out: Path | None = None,
     roster: Sequence[str] = (),
     seed: str | None = None,
-    per_student: bool = True,
+    per_student: bool | None = None,
     regrade: Iterable[str] | None = (),
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -186,17 +230,19 @@ def grade_folder(
     """Grade everybody in `folder`; with `out` also write feedback, gradebook.csv and gradebook.json there.
 
     `roster`: who should have handed in. `seed`: of the hidden cases; without it the one that is kept in `out`, else one
-    that nobody can guess. `per_student`: hidden cases of their own for each. Results in `out` are used again while
-    nothing changed, but for the students of `regrade` (None: all); what was written for somebody who is gone is
-    removed. `executor` does the work, else `jobs` processes. LabError for a folder that cannot be used,
-    UnknownStudentError for a student of `regrade` who handed nothing in.
+    that nobody can guess. `per_student`: hidden cases of their own for each (None: as is kept in `out`, else yes).
+    Results in `out` are used again while nothing changed, but for the students of `regrade` (None: all); what was
+    written for somebody who is gone is removed. `executor` does the work, else `jobs` processes. LabError for a folder
+    that cannot be used, OtherResultsError if what is in `out` contradicts what is asked for, UnknownStudentError for a
+    student of `regrade` who handed nothing in.
     """
     if out is not None:
         _try_writing(out, lab)
-    submissions = {one.student: one for one in find_submissions(folder, out)}
-    again = None if regrade is None else _known(regrade, submissions, folder)
     roster = [name_of(student) for student in roster]
-    seed = _seed(out, seed)
+    found = find_submissions(folder, out, roster)
+    submissions = {one.student: one for one in found.submissions}
+    again = None if regrade is None else _known(regrade, submissions, folder)
+    seed, per_student = _seed(out, seed, per_student)
     rows: dict[str, dict[str, Any]] = {}
     waiting: dict[str, tuple[str, ...]] = {}
     prints: dict[str, str] = {}
@@ -210,17 +256,20 @@ def grade_folder(
         feedback = str(_feedback(out, student).absolute()) if out is not None else ""
         waiting[student] = (str(lab.folder.absolute()), str(one.path.absolute()), student, mine, feedback)
     for student, row in _work(waiting, executor, jobs):
-        rows[student] = row if row is not None else _row(lab, student, "", submissions[student].path.name, "not graded")
+        rows[student] = row if isinstance(row, dict) else _not_graded(lab, submissions[student], row)
         if out is not None and rows[student]["status"] != "graded":
             _forget(out, student)
-        if row is not None:
+        if isinstance(row, dict):
             _keep(out, student, prints[student], row)
     for student, one in submissions.items():
         rows[student] = {**rows[student], "notes": _notes(rows[student]["notes"], one, roster)}
     for student in roster:
         rows.setdefault(student, _row(lab, student, "", ""))
+    for student in rows:
+        rows[student] = {**rows[student], "notes": [*rows[student]["notes"], *found.notes.get(student, ())]}
     names = tuple(check.name for check in lab.spec.checks)
-    book = Gradebook(lab.name, lab.spec.points, names, tuple(rows[student] for student in sorted(rows)), seed)
+    students = tuple(rows[student] for student in sorted(rows))
+    book = Gradebook(lab.name, lab.spec.points, names, students, seed, not per_student, found.left_out)
     if out is not None:
         _clear(out, submissions)
         _write(out / "gradebook.csv", book.to_csv())
@@ -230,18 +279,18 @@ def grade_folder(
 
 def _work(
     arguments: Mapping[str, tuple[str, ...]], executor: Executor | None, jobs: int | None
-) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """(student, row) as they come; None for one that could not be graded: somebody broke the process it was in."""
+) -> Iterator[tuple[str, dict[str, Any] | BaseException]]:
+    """(student, row) as they come; for one that could not be graded the error: somebody broke the process it was in."""
     if not arguments:
         return
     if executor is None:
         with ProcessPoolExecutor(max_workers=jobs or min(len(arguments), os.cpu_count() or 1)) as own:
             broken = []
             for student, row in _work(arguments, own, jobs):
-                if row is None:
-                    broken.append(student)
-                else:
+                if isinstance(row, dict):
                     yield student, row
+                else:
+                    broken.append(student)
         for student in broken:
             yield student, _alone(arguments[student])
         return
@@ -252,19 +301,25 @@ def _work(
         if error is not None and (isinstance(error, RunnerError) or not isinstance(error, Exception)):
             last = error  # raised when what is done has been kept
         else:
-            yield futures[future], future.result() if error is None else None
+            yield futures[future], future.result() if error is None else error
     if last is not None:
         raise last
 
 
-def _alone(values: tuple[str, ...]) -> dict[str, Any] | None:
+def _alone(values: tuple[str, ...]) -> dict[str, Any] | BaseException:
     """Once more, in a process of its own: whoever broke the others' breaks only this one."""
     with ProcessPoolExecutor(max_workers=1) as own:
         future = own.submit(grade_one, *values)
         error = future.exception()
     if isinstance(error, RunnerError):
         raise error
-    return None if error is not None else future.result()
+    return future.result() if error is None else error
+
+
+def _not_graded(lab: Lab, one: Submission, error: BaseException) -> dict[str, Any]:
+    """The row of a student whose grading failed, with the reason."""
+    row = _row(lab, one.student, "", one.path.name, "not graded")
+    return {**row, "notes": [f"could not be graded: {type(error).__name__}: {clean(error) or 'no more is known'}"]}
 
 
 def _try_writing(out: Path, lab: Lab) -> None:
@@ -277,7 +332,7 @@ def _try_writing(out: Path, lab: Lab) -> None:
     except OSError as error:
         raise LabError(f"{out}: results cannot be written there: {error.strerror}") from None
     if before != lab.name:
-        raise LabError(f"{out}: holds the results of {before}; name another folder for those of {lab.name}")
+        raise OtherResultsError(f"{out}: holds the results of {before}; name another folder for those of {lab.name}")
 
 
 def _known(students: Iterable[str], submissions: Mapping[str, Submission], folder: Path) -> set[str]:
@@ -289,17 +344,27 @@ def _known(students: Iterable[str], submissions: Mapping[str, Submission], folde
     return wanted
 
 
-def _seed(out: Path | None, given: str | None) -> str:
-    """The seed that is given, else the one of the last time, else a new one; kept in `out`."""
+def _seed(out: Path | None, given: str | None, per_student: bool | None) -> tuple[str, bool]:
+    """The seed that is given, else the one of the last time, else a new one; and whether everybody has cases of their
+    own. Both are kept in `out`: the seed in the first line of a file, and in a second one that it serves for all."""
     path = None if out is None else out / "seed.txt"
     try:
-        kept = path.read_text(encoding="utf-8-sig").strip() if path is not None and path.exists() else ""
+        text = path.read_text(encoding="utf-8-sig").strip() if path is not None and path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise LabError(f"{path}: expected the seed of the hidden cases: {error}") from None
+    kept, _, second = (part.strip() for part in text.partition("\n"))
+    was_per_student = second != _ONE_SEED if kept else None
+    if None not in (per_student, was_per_student) and per_student != was_per_student:
+        before = "of their own for each student" if was_per_student else _ONE_SEED
+        now = "of their own for each student" if per_student else _ONE_SEED
+        raise OtherResultsError(f"{out}: was graded with hidden cases {before}; for cases {now} name another folder")
+    if per_student is None:
+        per_student = was_per_student is not False
     seed = given if given is not None else kept or secrets.token_hex(8)
-    if path is not None and seed != kept:
-        _write(path, seed + "\n")
-    return seed
+    new = seed if per_student else f"{seed}\n{_ONE_SEED}"
+    if path is not None and new != text:
+        _write(path, new + "\n")
+    return seed, per_student
 
 
 def _notes(notes: Sequence[str], one: Submission, roster: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ def execute(
         raise LabError("grading with feedback needs papermill: pip install 'k8slab[book]'") from None
     logging.getLogger("papermill").setLevel(logging.ERROR)
     report = verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere)
-    papermill_engines.register(ENGINE, _engine(lab, report))
+    papermill_engines.register(ENGINE, _engine())  # the same for all: threads share papermill's table
     with tempfile.TemporaryDirectory() as folder:  # papermill would take braces in the path for parameters
         done = Path(folder) / "feedback.ipynb"
         papermill.execute_notebook(
@@ -51,6 +51,8 @@ def execute(
             kernel_name="python3",
             progress_bar=False,
             request_save_on_cell_execute=False,
+            lab=lab,
+            report=report,
         )
         text: str = nbformat.writes(without_traces(nbformat.read(done, as_version=4)))
     return report, text + "\n"
@@ -67,18 +69,19 @@ def without_traces(notebook: Any) -> Any:
     return notebook
 
 
-def _engine(lab: Lab, report: Report) -> Any:
-    """An engine whose checks answer with this report."""
+def _engine() -> Any:
+    """An engine whose checks answer with the report that it is given."""
     import nbformat
     from papermill.engines import Engine
-
-    results = {result.check.name: result for result in report.results}
 
     class Checks(Engine):  # type: ignore[misc]
         """Fills in the outputs of graded cells."""
 
         @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> None:
+        def execute_managed_notebook(
+            cls, nb_man: Any, kernel_name: str, *, lab: Lab, report: Report, **kwargs: Any
+        ) -> None:
+            results = {result.check.name: result for result in report.results}
             for cell in nb_man.nb.cells:
                 found = _CHECK.match(source(cell).strip()) if cell.cell_type == "code" else None
                 if found is None:

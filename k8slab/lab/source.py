@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import re
 import symtable
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,6 +45,8 @@ __all__ = [
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+
+_HALF = re.compile("[\\ud800-\\udfff]")
 
 Notebook = dict[str, Any]
 Cell = dict[str, Any]
@@ -181,9 +184,10 @@ def find_lab(name: str) -> Lab:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """A notebook file as plain data. LabError when it is none."""
+    """A notebook file as plain data. Half a character in it, which cannot be written again, becomes U+FFFD. LabError
+    when it is no notebook."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        found = _whole(json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise LabError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -193,6 +197,15 @@ def read_notebook(path: Path) -> Notebook:
     if not all(isinstance(cell, dict) for cell in found["cells"]):
         raise LabError(f"{path}: is no notebook: every cell should be an object")
     return found
+
+
+def _whole(value: Any) -> Any:
+    """The same without lone surrogates."""
+    if isinstance(value, str):
+        return _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return {_whole(key): _whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def source(cell: Cell) -> str:

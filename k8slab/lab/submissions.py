@@ -9,26 +9,44 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import stat
 import time
 import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from k8slab.lab.model import clean
 from k8slab.lab.source import LabError, read_notebook
 
-__all__ = ["MOST_BYTES", "Submission", "UnknownStudentError", "find_submissions", "is_plain", "name_of", "read_roster"]
+__all__ = [
+    "MOST_BYTES",
+    "Found",
+    "OtherResultsError",
+    "Submission",
+    "UnknownStudentError",
+    "find_submissions",
+    "is_plain",
+    "name_of",
+    "read_roster",
+]
 
 MOST_BYTES = 10 << 20
 _STUDENT, _WHEN = "student", "submitted_at"
+_NUMBERED = re.compile(r"(?P<name>.+?)(?:(?P<copy> ?\(\d{1,3}\))|[-_ ]\d{1,3})", re.DOTALL).fullmatch
 _HEADS = (_STUDENT, "name", "login", "username", "user", "id", "email", "e-mail", "mail")
 """What the column of the students may be called; the first of these that is there."""
 
 
 class UnknownStudentError(LabError):
     """Nobody of this name handed in; the text names some who did."""
+
+
+class OtherResultsError(LabError):
+    """The folder for results holds some that contradict what was asked for; the text says which."""
 
 
 def name_of(text: str) -> str:
@@ -38,13 +56,23 @@ def name_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class Submission:
-    """One file of one student. `others`: older ones of the same student, not graded. `claimed`: only the notebook
-    itself says whose it is, not its name."""
+    """The file of a student that counts. `others`: files of the same student that do not, since they are older.
+    `claimed`: only the notebook itself says whose it is, not its name."""
 
     student: str
     path: Path
     others: tuple[str, ...] = ()
     claimed: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a folder holds. `notes`: for a student, what was decided about files that say of themselves that they are
+    somebody else's. `left_out`: what is no submission, and why."""
+
+    submissions: tuple[Submission, ...]
+    notes: Mapping[str, tuple[str, ...]]
+    left_out: tuple[str, ...] = ()
 
 
 # -- the roster ------------------------------------------------------------------------------------
@@ -93,31 +121,97 @@ def _rows(text: str) -> list[tuple[int, list[str]]]:
 # -- the folder ------------------------------------------------------------------------------------
 
 
-def find_submissions(folder: Path, skip: Path | None = None) -> list[Submission]:
+class _File(NamedTuple):
+    """A notebook: the time that decides, whose its name and what it says of itself say it is ("": it says nothing)."""
+
+    when: float
+    name: str
+    path: Path
+    named: str
+    said: str
+
+
+def find_submissions(folder: Path, skip: Path | None = None, roster: Sequence[str] = ()) -> Found:
     """`<student>.ipynb`, or notebooks in a folder `<student>`; what `k8slab lab submit` wrote names its student.
 
-    Of several of one student the newest counts: by the time it was submitted, else by the file's. `skip`: a folder in
-    it that holds results. LabError for a folder that does not exist.
+    Of several of one student the newest counts: by the time it was submitted, else by the file's. `ben (1).ipynb` is
+    Ben's, and `ben-2.ipynb` too, unless the `roster` has somebody of that name. A file that says it is somebody's whose
+    own name another one carries, or that carries the name of somebody on the roster, counts for whom it is called
+    after. `skip`: a folder in it that holds results. LabError for a folder that does not exist.
     """
     if not folder.is_dir():
         raise LabError(f"{folder}: expected a folder of submissions")
-    found: dict[str, list[tuple[bool, float, str, Path]]] = {}
-    for path in sorted(folder.rglob("*.ipynb")):
-        parts = path.relative_to(folder).parts
-        is_other = path.is_dir() or any(part.startswith(".") for part in parts)
-        if is_other or (skip is not None and path.resolve().is_relative_to(skip.resolve())):
+    known = frozenset(map(name_of, roster))
+    files, left_out = _files(folder, skip)
+    exact = known | {file.named for file in files}
+    files = [file._replace(named=_without_number(file, known, exact)) for file in files]
+    carried = {file.named for file in files}
+    owned: dict[str, list[_File]] = {}
+    notes: dict[str, list[str]] = {}
+    for file in files:
+        if not file.said or file.said == file.named:
+            owned.setdefault(file.named, []).append(file)
+        elif file.named not in known and file.said not in carried:
+            owned.setdefault(file.said, []).append(file)
+        else:
+            says = f"{file.name} says itself that it is of {file.said}"
+            if not known or file.named in known:
+                owned.setdefault(file.named, []).append(file)
+                notes.setdefault(file.named, []).append(f"{says}; it counts for {file.named}, whose name it carries")
+                notes.setdefault(file.said, []).append(f"{says}; set aside, since it carries the name {file.named}")
+            else:
+                notes.setdefault(file.said, []).append(f"{says}; set aside for one that carries the name {file.said}")
+    submissions = tuple(_newest(student, owned[student]) for student in sorted(owned))
+    return Found(submissions, {student: tuple(told) for student, told in notes.items()}, tuple(left_out))
+
+
+def _newest(student: str, files: list[_File]) -> Submission:
+    *older, newest = sorted(files)
+    return Submission(student, newest.path, tuple(one.name for one in older), claimed=newest.named != student)
+
+
+def _files(folder: Path, skip: Path | None) -> tuple[list[_File], list[str]]:
+    """The notebooks in `folder`, and what at its top is none and holds none."""
+    files: list[_File] = []
+    left_out: list[str] = []
+    for top in sorted(folder.iterdir()):
+        if top.name.startswith(".") or _is_in(top, skip):
             continue
-        named = name_of(parts[0] if len(parts) > 1 else path.stem)
-        said = _says(path)
-        student = name_of(said.get(_STUDENT, "")) or named
-        # a file under somebody's own name counts before one that only says it is theirs
-        found.setdefault(student, []).append((named == student, _when(path, said.get(_WHEN, "")), str(path), path))
-    submissions = []
-    for student, files in sorted(found.items()):
-        *older, newest = sorted(files)
-        others = tuple(clean(one[3].relative_to(folder)) for one in older)
-        submissions.append(Submission(student, newest[3], others, claimed=not newest[0]))
-    return submissions
+        found = _notebooks(top, folder, skip)
+        files += found
+        if not found:
+            what = "a folder without a notebook in it" if top.is_dir() else "no notebook (.ipynb)"
+            left_out.append(f"{clean(top.name)}: {what}")
+    return files, left_out
+
+
+def _notebooks(top: Path, folder: Path, skip: Path | None) -> list[_File]:
+    files = []
+    student = name_of(top.stem if top.suffix.lower() == ".ipynb" else top.name) or top.name
+    for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+        parts = path.relative_to(folder).parts
+        if path.suffix.lower() != ".ipynb" or path.is_dir() or any(part.startswith(".") for part in parts):
+            continue
+        if not _is_in(path, skip):
+            said = _says(path)
+            when = _when(path, said.get(_WHEN, ""))
+            name = clean(path.relative_to(folder))
+            files.append(_File(when, name, path, student, name_of(said.get(_STUDENT, ""))))
+    return files
+
+
+def _is_in(path: Path, skip: Path | None) -> bool:
+    return skip is not None and path.resolve().is_relative_to(skip.resolve())
+
+
+def _without_number(file: _File, known: frozenset[str], exact: frozenset[str]) -> str:
+    """`ben` for `ben (1)`, as browsers and people number what is there already, if there is a Ben."""
+    numbered = _NUMBERED(file.named)
+    if numbered is None or file.named in known or file.said == file.named:
+        return file.named
+    base = name_of(numbered["name"])
+    is_copy = base in exact and (numbered["copy"] or base in known)  # without a roster `ann-2` may be somebody
+    return base if base == file.said or is_copy else file.named
 
 
 def _when(path: Path, said: str) -> float:

@@ -168,7 +168,7 @@ def test_what_submit_wrote_names_its_student_and_time(tmp_path: Path) -> None:
     inbox.mkdir()
     submit(LAB, tmp_path / "work.ipynb", "hal", inbox)
     (inbox / "hal.ipynb").rename(inbox / "upload-17.ipynb")
-    assert [one.student for one in find_submissions(inbox)] == ["hal"]
+    assert [one.student for one in find_submissions(inbox).submissions] == ["hal"]
     for bad in ("", "../x", "a/b", ".hidden"):
         with pytest.raises(LabError, match="expected a name"):
             submit(LAB, tmp_path / "work.ipynb", bad, inbox)
@@ -482,9 +482,12 @@ def test_a_file_that_says_it_is_somebody_elses_does_not_replace_theirs(tmp_path:
     theirs = json.loads(path.read_text())
     theirs["metadata"]["k8slab"] = {"student": "ann", "submitted_at": "9999-01-01T00:00:00Z"}
     path.write_text(json.dumps(theirs))
-    found = row(graded(tmp_path), "ann")
-    assert found["points"] == 16
-    assert found["notes"] == ["the newest of 2 counts; older: evil.ipynb"]
+    book = graded(tmp_path)
+    assert row(book, "ann")["points"] == 16
+    says = "evil.ipynb says itself that it is of ann"
+    assert row(book, "ann")["notes"] == [f"{says}; set aside, since it carries the name evil"]
+    assert row(book, "evil")["points"] == 0
+    assert row(book, "evil")["notes"] == [f"{says}; it counts for evil, whose name it carries"]
 
 
 def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> None:
