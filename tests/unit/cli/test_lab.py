@@ -210,4 +210,19 @@ def test_what_a_teacher_gets_wrong_is_told(k8slab, tmp_path: Path) -> None:  # t
     assert (unknown.code, unknown.out) == (2, "")
     assert "regrade 'nosuch': expected a student with a submission in in: ann" in unknown.err
     other = k8slab("grade", "in", "--lab", "05")
-    assert other.code == 1 and "holds the results of 09-workqueue" in other.err
+    assert other.code == 2 and "holds the results of 09-workqueue" in other.err
+
+
+def test_one_seed_is_remembered(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    solve(tmp_path / "in" / "ann.ipynb")
+    (tmp_path / "in" / "ben.py").write_text("pass\n")
+    first = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--seed", "7", "--one-seed")
+    assert "1 students, hidden cases by --seed 7 --one-seed" in first.out
+    assert first.err == "k8slab grade: left out: ben.py: no notebook (.ipynb)\n"
+    again = k8slab("grade", "in", "--lab", "09", "--jobs", "1")
+    assert again.code == 0 and again.out == first.out
+    k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "each")
+    refused = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "each", "--one-seed")
+    assert (refused.code, refused.out) == (2, "")
+    assert "each: was graded with hidden cases of their own for each student; for cases the same" in refused.err

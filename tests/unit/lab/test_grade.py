@@ -6,18 +6,20 @@ import csv
 import io
 import json
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import papermill
 import pytest
 
 from k8slab.lab import LabError, find_lab
 from k8slab.lab.grade import Gradebook, grade_folder, grade_one
 from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
-from k8slab.lab.submissions import UnknownStudentError, find_submissions, read_roster
+from k8slab.lab.submissions import OtherResultsError, UnknownStudentError, find_submissions, read_roster
 from k8slab.lab.work import submit, write_notebook
 from tests.unit.lab.hostile import with_line
 
@@ -416,6 +418,24 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     assert graded(tmp_path / "empty").rows == ()
 
 
+def test_one_seed_for_all_is_kept_and_not_contradicted(tmp_path: Path) -> None:
+    hand_in(tmp_path / "in", "ann", LAB.starter_code)
+    first = graded(tmp_path / "in", out=tmp_path / "out", per_student=False)
+    assert first.one_seed and row(first, "ann")["seed"] == first.seed
+    assert json.loads((tmp_path / "out" / "gradebook.json").read_text())["one_seed"] is True
+    here = Here()
+    assert graded(tmp_path / "in", out=tmp_path / "out", executor=here) == first
+    assert here.calls == 0
+    other = graded(tmp_path / "in", out=tmp_path / "out", seed="other")
+    assert (other.seed, other.one_seed) == ("other", True), "another seed, and still one for all"
+    with pytest.raises(OtherResultsError, match="cases the same for everybody; for cases of their own for each"):
+        graded(tmp_path / "in", out=tmp_path / "out", per_student=True)
+    graded(tmp_path / "in", out=tmp_path / "each")
+    with pytest.raises(OtherResultsError, match="cases of their own for each student; for cases the same for every"):
+        graded(tmp_path / "in", out=tmp_path / "each", per_student=False)
+    assert not graded(tmp_path / "in", out=tmp_path / "each").one_seed
+
+
 # -- one student, and all the others ----------------------------------------------------------------
 
 NESTED = "for fd in range(3, 12):\n    try: os.write(fd, b'[' * 200_000 + b'\\n')\n    except OSError: pass"
@@ -488,6 +508,156 @@ def test_a_file_that_says_it_is_somebody_elses_does_not_replace_theirs(tmp_path:
     assert row(book, "ann")["notes"] == [f"{says}; set aside, since it carries the name evil"]
     assert row(book, "evil")["points"] == 0
     assert row(book, "evil")["notes"] == [f"{says}; it counts for evil, whose name it carries"]
+
+
+def says(path: Path, student: str, when: str = "") -> None:
+    """As `k8slab lab submit` writes it."""
+    theirs = json.loads(path.read_text())
+    theirs["metadata"]["k8slab"] = {"student": student, "submitted_at": when}
+    path.write_text(json.dumps(theirs))
+
+
+NEWEST = "the newest of 2 counts; older: ben.ipynb"
+
+
+@pytest.mark.parametrize("roster", [[], ["ben", "imp"]], ids=["no roster", "a roster"])
+def test_the_newest_of_one_student_counts_whatever_number_it_was_given(roster: list[str], tmp_path: Path) -> None:
+    """A browser saves a second download as `ben (1)`."""
+    for number, name in enumerate(["ben", "ben (1)"]):
+        path = hand_in(tmp_path, name, "" if number else LAB.starter_code)
+        says(path, "ben", f"2026-09-01T1{number}:00:00Z")
+        os.utime(path, (10 - number, 10 - number))  # copied in another order
+    found = row(graded(tmp_path, roster=roster), "ben")
+    assert (found["points"], found["submission"], found["notes"]) == (16, "ben (1).ipynb", [NEWEST])
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "roster", "students"),
+    [
+        pytest.param("ben (1)", "", [], ["ben"], id="a second download"),
+        pytest.param("ben(2)", "", [], ["ben"], id="without a space"),
+        pytest.param("ben-2", "ben", [], ["ben"], id="it says so"),
+        pytest.param("ben_2", "", ["ben"], ["ben"], id="the roster has no other"),
+        pytest.param("ben-2", "", [], ["ben", "ben-2"], id="it may be somebody"),
+        pytest.param("ben-2", "ben-2", ["ben"], ["ben", "ben-2"], id="it says that it is somebody else"),
+        pytest.param("ben-2", "", ["ben", "ben-2"], ["ben", "ben-2"], id="the roster has both"),
+        pytest.param("zoe (1)", "", [], ["ben", "zoe (1)"], id="there is no zoe"),
+    ],
+)
+def test_whose_a_numbered_file_is(name: str, said: str, roster: list[str], students: list[str], tmp_path: Path) -> None:
+    hand_in(tmp_path, "ben")
+    path = hand_in(tmp_path, name)
+    if said:
+        says(path, said)
+    assert [one.student for one in find_submissions(tmp_path, roster=roster).submissions] == students
+
+
+def test_nobody_on_the_roster_hands_in_for_another(tmp_path: Path) -> None:
+    """Neither for one who has handed in nor for one who has not; both rows say it."""
+    hand_in(tmp_path, "ben")
+    for name, victim in (("imp", "ben"), ("pim", "zoe")):
+        says(hand_in(tmp_path, name, LAB.starter_code), victim, "2026-09-01T10:00:00Z")
+    book = graded(tmp_path, roster=["ben", "imp", "pim", "zoe"])
+    assert [(one["student"], one["status"], one["points"]) for one in book.rows] == [
+        ("ben", "graded", 16), ("imp", "graded", 0), ("pim", "graded", 0), ("zoe", "no submission", 0),
+    ]  # fmt: skip
+    claim = "{}.ipynb says itself that it is of {}; "
+    aside, counts = "set aside, since it carries the name {0}", "it counts for {0}, whose name it carries"
+    for name, victim in (("imp", "ben"), ("pim", "zoe")):
+        assert row(book, victim)["notes"] == [claim.format(name, victim) + aside.format(name)]
+        assert row(book, name)["notes"] == [claim.format(name, victim) + counts.format(name)]
+
+
+def test_a_file_of_nobody_does_not_push_out_one_with_the_students_name(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ben")
+    says(hand_in(tmp_path, "upload-17", LAB.starter_code), "ben", "2026-09-01T10:00:00Z")
+    book = graded(tmp_path, roster=["ben"])
+    assert [(one["student"], one["points"]) for one in book.rows] == [("ben", 16)]
+    told = "upload-17.ipynb says itself that it is of ben; set aside for one that carries the name ben"
+    assert book.rows[0]["notes"] == [told]
+
+
+def test_what_is_no_submission_is_named(tmp_path: Path) -> None:
+    """Capital letters are no reason."""
+    hand_in(tmp_path, "con").rename(tmp_path / "con.IPYNB")
+    (tmp_path / "adir.ipynb").mkdir()
+    (tmp_path / "fay.py").write_text("pass")
+    (tmp_path / "gus" / "old").mkdir(parents=True)
+    hand_in(tmp_path / "hal.ipynb", "first")
+    book = graded(tmp_path, out=tmp_path / "out")
+    assert [(one["student"], one["points"]) for one in book.rows] == [("con", 16), ("hal", 16)]
+    assert book.left_out == (
+        "adir.ipynb: a folder without a notebook in it",
+        "fay.py: no notebook (.ipynb)",
+        "gus: a folder without a notebook in it",
+    )
+    assert json.loads((tmp_path / "out" / "gradebook.json").read_text())["left_out"] == list(book.left_out)
+
+
+def test_a_notebook_of_another_lab_is_told(tmp_path: Path) -> None:
+    write_notebook(tmp_path / "ann.ipynb", find_lab("05").notebook)
+    theirs = json.loads(hand_in(tmp_path, "ben").read_text())
+    for cell in theirs["cells"]:
+        grading(cell)["grade_id"] = "mine"
+    (tmp_path / "ben.ipynb").write_text(json.dumps(theirs))
+    book = graded(tmp_path)
+    assert [(one["status"], one["notes"]) for one in book.rows] == [
+        ("unreadable", ["it is no notebook of 09-workqueue: it is one of 05-optimistic-concurrency"]),
+        ("unreadable", ["it is no notebook of 09-workqueue"]),
+    ]
+
+
+def test_half_a_character_in_a_cell_is_replaced_and_told(tmp_path: Path) -> None:
+    path = hand_in(tmp_path, "ann")
+    text = path.read_text().replace("# what needs work", "# what needs \\ud83d work")
+    assert "\\ud83d" in text
+    path.write_text(text)
+    found = row(graded(tmp_path, out=tmp_path / "out"), "ann")
+    assert (found["status"], found["points"]) == ("graded", 16)
+    assert found["notes"] == ["work-queue: half a character in it was replaced by \N{REPLACEMENT CHARACTER}"]
+    feedback = (tmp_path / "out" / "feedback" / "ann.ipynb").read_text(encoding="utf-8")
+    assert "# what needs \N{REPLACEMENT CHARACTER} work" in feedback
+    submit(LAB, path, "ann", tmp_path / "again.ipynb")  # it can be written, too
+
+
+def test_who_could_not_be_graded_is_told_why(tmp_path: Path) -> None:
+    for student in ("ann", "ben"):
+        hand_in(tmp_path / "in", student)
+
+    class Breaks(Here):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            if "ben" not in args:
+                return super().submit(fn, *args, **kwargs)
+            done: Future[Any] = Future()
+            done.set_exception(UnicodeError("half a \ud800 character"))
+            return done
+
+    book = graded(tmp_path / "in", out=tmp_path / "out", executor=Breaks())
+    assert row(book, "ann")["points"] == 16
+    ben = row(book, "ben")
+    assert (ben["status"], ben["submission"]) == ("not graded", "ben.ipynb")
+    assert ben["notes"] == ["could not be graded: UnicodeError: half a ? character"]
+    assert "could not be graded: UnicodeError" in (tmp_path / "out" / "gradebook.csv").read_text()
+    assert not (tmp_path / "out" / "results" / "ben.json").exists(), "the next run tries again"
+
+
+def test_threads_do_not_mix_up_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both have told papermill of their engine before either notebook is carried out."""
+    hand_in(tmp_path / "in", "ann")
+    hand_in(tmp_path / "in", "ben", LAB.starter_code)
+    graded(tmp_path / "in", out=tmp_path / "one", seed="7")
+    both, original = threading.Barrier(2, timeout=60), papermill.execute_notebook
+
+    def waiting(*args: Any, **kwargs: Any) -> Any:
+        both.wait()
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(papermill, "execute_notebook", waiting)
+    with ThreadPoolExecutor(2) as threads:
+        graded(tmp_path / "in", out=tmp_path / "two", seed="7", executor=threads)
+    for student in ("ann", "ben"):
+        one, two = ((tmp_path / out / "feedback" / f"{student}.ipynb").read_bytes() for out in ("one", "two"))
+        assert one == two
 
 
 def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> None:
