@@ -11,7 +11,7 @@ import pytest
 
 from k8slab.dev.glossary import terms
 from k8slab.lab import Lab, labs
-from k8slab.lab.source import source
+from k8slab.lab.source import read_notebook, source, starter_of
 from k8slab.lab.work import placed, reset, start, write_notebook
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -72,6 +72,16 @@ def test_a_copy_elsewhere_has_no_links_and_names_no_place_of_this_machine(tmp_pa
         assert str(ROOT.name) + "/book" not in path.read_text(encoding="utf-8")
         reset(lab, path)
         assert links(path) == []
+
+
+def test_a_source_for_nbgrader_has_no_links_and_gives_the_same_starter(tmp_path: Path) -> None:
+    """As the page for teachers writes it."""
+    for lab in labs():
+        path = tmp_path / f"{lab.name}.ipynb"
+        write_notebook(path, placed(lab.notebook, tmp_path))
+        assert links(path) == []
+        ours = [source(cell) for cell in placed(lab.starter, tmp_path)["cells"]]
+        assert [source(cell) for cell in starter_of(read_notebook(path))["cells"]] == ours
 
 
 def test_without_a_book_there_are_no_links() -> None:
