@@ -4,24 +4,22 @@ It gets the code and the scripts to play, never what is right: answers go back a
 operation, and the parent compares them. What the code prints goes to standard error.
 
 It has no imports from this package, so that it starts at once and what it knows gives nothing away. Limits and the
-audit hook keep honest mistakes from hurting anybody. The hook uses nothing that a solution could replace, calls none
-of its code, and nothing leads to it. All the same it is no wall against somebody who knows Python well: see
-`k8slab.lab`.
+audit hook keep honest mistakes from hurting anybody. The hook uses nothing that a solution could replace and calls none
+of its code. Nothing leads to it: no object that a solution can reach refers to it, and its frames are refused, as all
+frames are. All the same it is no wall against somebody who knows Python well: see `k8slab.lab`.
 
 Simplified: limits that the system does not know (memory on macOS) are left out and named in the answer `ready`.
 """
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
 import itertools
 import json
 import os
-import signal
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 SOLUTION = "<solution>"
@@ -31,7 +29,7 @@ _REFUSED = (
     "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "os.kill", "pty.",
     "ctypes.", "socket.", "_thread.start", "signal.", "syslog.", "os.putenv", "os.setxattr", "resource.", "sqlite3.",
     "cpython.PyInterpreterState_New", "builtins.breakpoint", "fcntl.", "gc.", "sys._current_",
-    "sys.monitoring.", "sys.setprofile", "sys.settrace",
+    "sys.monitoring.", "sys.setprofile", "sys.settrace", "sys.addaudithook",
 )  # fmt: skip
 _CHANGES = (
     "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.truncate", "os.chmod", "os.chown", "os.link", "os.symlink",
@@ -44,10 +42,11 @@ _NO_MODULES = (
     "ctypes", "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
 )  # fmt: skip
 _NO_OS = (
-    "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity", "sched_setparam",
+    "chroot", "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity", "sched_setparam",
     "sched_setscheduler", "setns", "setpriority", "unshare",
 )  # fmt: skip
 _NO_FUNCTIONS = {
+    "_imp": ("create_builtin",),
     "_posixsubprocess": ("fork_exec",),
     "_signal": ("pidfd_send_signal", "signal"),
     "_thread": ("start_new_thread", "start_new", "start_joinable_thread"),
@@ -56,7 +55,14 @@ _NO_FUNCTIONS = {
     "signal": ("pidfd_send_signal", "signal"),
 }
 """What no audit hook is asked about, on some Python or on any."""
+_IS_COMPILED = ("numpy", "scipy", "pandas", "matplotlib", "sklearn", "torch")
+"""What honest solutions try of it: the first thing that these do would be refused by a stranger name."""
+_FRAMES_OF = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 _READABLE = ("/usr/share/zoneinfo",)
+_SHIFT = 1 << 20
+"""By how much the line numbers of a solution are more than those of a file."""
+NO_MEMORY = 77
+"""The exit code when there is not even memory left to say so."""
 _MOST_LINKS, _MOST_TOLD = 40, 20
 _FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
     "opening a file of the lab or of its answer",
@@ -69,7 +75,7 @@ _FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
 _OTHER_NOTES = _ODD_MODULE, _COMPILED, _FRAMES = (
     "importing by a name that is no plain text",
     "importing a compiled module: not in a lab",
-    "reading frames of an exception: not in a lab",
+    "reading frames: not in a lab",
 )
 Do = Callable[..., Any]
 
@@ -110,17 +116,34 @@ def answer(value: Any) -> dict[str, Any]:
     return {"odd": "tuple", "shown": repr(tuple(found))[:60]} if type(value) is tuple else {"v": found}
 
 
-def described(error: BaseException, code: str) -> dict[str, Any]:
+def shifted(code: types.CodeType) -> types.CodeType:
+    """The same code with line numbers that no file has: by them a traceback tells, without its frames, what is the
+    solution's."""
+    consts = tuple(shifted(one) if type(one) is types.CodeType else one for one in code.co_consts)
+    return code.replace(co_consts=consts, co_firstlineno=code.co_firstlineno + _SHIFT)
+
+
+def function_of(code: types.CodeType, line: int, at: int) -> str:
+    """The qualified name of the innermost function that is in this line at its instruction `at`; "" if none is."""
+    for one in code.co_consts:
+        if type(one) is types.CodeType and (found := function_of(one, line, at)):
+            return found
+    return code.co_qualname if any(number == line and a <= at < b for a, b, number in code.co_lines()) else ""
+
+
+def described(error: BaseException, code: str, solution: types.CodeType | None = None) -> dict[str, Any]:
     """An exception as plain values, with the last line of the solution that it went through, and what it is in.
 
     Asks nothing of the exception's own class but its text: that may lie, or never end.
     """
-    line, where = 0, ""
+    line, where, last = 0, "", 0
     at = BaseException.__dict__["__traceback__"].__get__(error)
     while at is not None:
-        if at.tb_frame.f_code.co_filename == SOLUTION:
-            line, where = at.tb_lineno, at.tb_frame.f_code.co_qualname
+        if at.tb_lineno > _SHIFT:
+            line, last = at.tb_lineno - _SHIFT, at.tb_lasti
         at = at.tb_next
+    if solution is not None and line:
+        where = function_of(solution, line + _SHIFT, last)
     if issubclass(type(error), SyntaxError):
         file, number = (SyntaxError.__dict__[name].__get__(error) for name in ("filename", "lineno"))
         line = number if type(file) is str and file == SOLUTION and type(number) is int else line
@@ -140,10 +163,17 @@ class Player:
         self.code = code
         self._names = names
         self._drive = compile(drive, "<drive>", "exec")
-        self._solution = compile(code, SOLUTION, "exec")
+        self._solution: types.CodeType | None = None
+
+    def described(self, error: BaseException) -> dict[str, Any]:
+        """An exception of the solution as plain values."""
+        return described(error, self.code, self._solution)
 
     def names(self, needs: Sequence[str] = ()) -> dict[str, Any]:
-        """The solution's names. NameError or TypeError for one of `needs` that is missing or is something else."""
+        """The solution's names. NameError or TypeError for one of `needs` that is missing or is something else, and
+        whatever the solution raises, SyntaxError too."""
+        if self._solution is None:
+            self._solution = shifted(compile(self.code, SOLUTION, "exec"))
         module = types.ModuleType("solution")
         sys.modules["solution"] = module  # where dataclasses look for the module of a class
         found = vars(module)
@@ -165,19 +195,20 @@ class Player:
             exec(self._drive, drive)
             do: Do = drive["drive"](self.names(request["needs"]), request["setting"])
         except BaseException as error:
-            tell({"raised": described(error, self.code), "last": True})
+            tell({"raised": self.described(error), "last": True})
             return
         for op in request["script"]:
             try:
                 found = answer(do(*op))
             except BaseException as error:  # SystemExit and KeyboardInterrupt of the solution's own, too
-                found = {"raised": described(error, self.code)}
+                found = {"raised": self.described(error)}
             tell(found)
 
 
 def event_notes() -> list[tuple[str, str]]:
-    """How the events begin that are refused, and what is told of them."""
-    return [(event, f"{event.rstrip('._')}: not in a lab") for event in (*_REFUSED, *_CHANGES)]
+    """How the events begin that are refused, and what is told of them. The last that fits counts."""
+    events = [(event, f"{event.rstrip('._')}: not in a lab") for event in (*_REFUSED, *_CHANGES)]
+    return [*events, *((f"{module}.{name}", note) for module, name, note in function_notes())]
 
 
 def module_notes(forbidden: Sequence[str]) -> list[tuple[str, str]]:
@@ -252,7 +283,7 @@ def answers(forbidden: Sequence[str], package: str) -> list[str]:
 
 def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str, Any, Any, Any], str]:
     """Says what is wrong with opening or listing something ("": nothing). Made of nothing that can be replaced."""
-    resolved, stat, failed, text, raw, number, kind = resolver(), os.stat, OSError, str, bytes, int, type
+    resolved, stat, failed, text, number, kind = resolver(), os.stat, OSError, str, int, type
     starts, writing, null = str.startswith, _WRITING, os.devnull
     own, package = resolved(".") + "/", resolved(f"{__file__}/../..")
     inside = tuple(path.casefold() for path in (*(resolved(one) + "/" for one in closed), *answers(forbidden, package)))
@@ -264,12 +295,13 @@ def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str
     def rule(event: str, file: Any, mode: Any, flags: Any) -> str:
         if kind(file) is number:
             return ""
-        if kind(file) is raw:
-            file = file.decode("utf-8", "surrogateescape")
         if event != "open" and file is None:
             file = "."
         if kind(file) is not text:
             return odd_name
+        for one in file:
+            if "\ud800" <= one <= "\udfff":  # what file this is, the codec would be asked: a solution may replace it
+                return odd_name
         path = resolved(file)
         folded = path.casefold() + "/"
         if "/_labs/" in folded or starts(folded, inside):
@@ -297,31 +329,39 @@ def file_rules(forbidden: Sequence[str], closed: Sequence[str]) -> Callable[[str
 
 def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[str], None]) -> Callable[..., None]:
     """An audit hook. It and what it calls read no global and no builtin name: a solution could have replaced them."""
-    rule, describing, getframe = file_rules(forbidden, closed), described.__code__, sys._getframe
+    rule = file_rules(forbidden, closed)
     modules, events = (*module_notes(forbidden),), (*event_notes(),)
+    never = (*_NO_MODULES, *_NO_FUNCTIONS)
     odd_name, compiled, frames = _OTHER_NOTES
-    starts, kind, text = str.startswith, type, str
-    no_import, no_permission = ImportError, PermissionError
+    of_frames, is_compiled = _FRAMES_OF, _IS_COMPILED
+    starts, last, kind, text = str.startswith, str.rpartition, type, str
+    no_import, no_permission, no_frame = ImportError, PermissionError, ValueError
+
+    def import_rule(name: Any, file: Any) -> str:
+        if kind(name) is not text:
+            return odd_name
+        if kind(file) is text:  # compiled: its last word alone says what is loaded
+            if "/site-packages/" in file or "/dist-packages/" in file:
+                return compiled
+            name = last(name, ".")[2] if last(name, ".")[2] in never else name
+        what = compiled if last(name, ".")[2] in is_compiled else ""
+        for one, note in modules:
+            if name == one or starts(name, one + "."):
+                what = note
+        return what
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         what = ""
+        if event == "sys._getframe":  # namedtuple and logging ask, too, and go on without one
+            raise no_frame(frames)
         if event == "import":
-            name, file = arguments[:2]
-            if kind(name) is not text:
-                what = odd_name
-            elif kind(file) is text and ("/site-packages/" in file or "/dist-packages/" in file):
-                what = compiled
-            for one, note in modules if not what else ():
-                if name == one or starts(name, one + "."):
-                    what = note
+            what = import_rule(arguments[0], arguments[1])
         elif event == "open":
             what = rule(event, *arguments)
         elif event == "os.listdir" or event == "os.scandir":
             what = rule(event, arguments[0], None, None)
         elif event == "object.__getattr__":
-            name = arguments[1]
-            if kind(name) is text and name == "tb_frame" and getframe(1).f_code is not describing:
-                what = frames
+            what = frames if kind(arguments[1]) is text and arguments[1] in of_frames else ""
         elif event != "signal.pthread_kill":
             for one, note in events:
                 if starts(event, one):
@@ -333,23 +373,41 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     return hook
 
 
-def take_away(tell: Callable[[str], None]) -> None:
-    """Refuse what the audit hook is not asked about. The modules stay where they are: importing one anew is refused."""
+def refused(event: str) -> Callable[..., None]:
+    """What stands in for a function that is taken away: it tells the audit hook, which refuses. It knows nothing of
+    the hook: somebody who changes what it holds changes nothing else."""
+    audit = sys.audit
 
-    def refused(what: str) -> Callable[..., None]:
-        def refuse(*_: Any, **__: Any) -> None:
-            tell(what)
-            raise PermissionError(what)
+    def refuse(*_: Any, **__: Any) -> None:
+        audit(event)
 
-        return refuse
+    return refuse
 
-    for module, name, note in function_notes():
+
+def take_away() -> None:
+    """Refuse what the audit hook is not asked about. The modules stay where they are: importing one anew is refused.
+
+    What is built into the interpreter is imported now, since no more of it can be made afterwards: made afresh, a
+    module would have all its functions.
+    """
+    for module in sys.builtin_module_names:
+        if module not in _NO_MODULES:
+            importlib.import_module(module)
+    for module, name, _ in function_notes():
         try:
             place = importlib.import_module(module)
         except ImportError:
             continue
         if hasattr(place, name):
-            setattr(place, name, refused(note))
+            for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+                known.discard(getattr(place, name))
+            setattr(place, name, refused(f"{module}.{name}"))
+
+
+def guard(setup: Mapping[str, Any], out: int) -> None:
+    """From here on, what is not for a solution is refused. No frame and no name keeps the hook."""
+    take_away()
+    sys.addaudithook(refusals(setup["forbidden"], setup["closed"], teller(out)))
 
 
 def limit(megabytes: int, cpu_seconds: int) -> list[str]:
@@ -379,6 +437,43 @@ def limit(megabytes: int, cpu_seconds: int) -> list[str]:
     return missing
 
 
+def printing() -> None:
+    """A standard output as at the start: a solution may have closed it, or put something else there."""
+    try:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
+    except OSError:  # it closed the channel itself: then nothing can be printed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+
+
+def flush() -> None:
+    """What was printed goes out."""
+    try:
+        sys.stdout.flush()
+    except BaseException:  # closed, or something of the solution's own
+        sys.stdout = sys.__stdout__
+
+
+def serve(
+    requests: Iterable[str], setup: Mapping[str, Any], missing: list[str], send: Callable[[Mapping[str, Any]], None]
+) -> None:
+    """Load the solution, then play what is asked until the input ends. `missing`: limits that the system has not."""
+    player = Player(setup["code"], setup["drive"], setup["names"])
+    try:
+        player.names()
+    except BaseException as error:  # whatever the learner's code does at its top level
+        send({"problem": player.described(error)})
+        return
+    flush()
+    send({"ready": True, "missing": missing})
+    for line in requests:
+        request = json.loads(line)
+        number = request["number"]
+        printing()
+        player.play(request, lambda found, number=number: send({"number": number, **found}))  # type: ignore[misc]
+        flush()
+        send({"number": number, "end": True})
+
+
 def main() -> None:
     """Serve until the input ends."""
     requests, out = os.fdopen(os.dup(0), "r", encoding="utf-8"), os.dup(1)
@@ -396,24 +491,11 @@ def main() -> None:
     missing = limit(setup["megabytes"], setup["cpu_seconds"])
     sys.dont_write_bytecode = True
     sys.unraisablehook = lambda _: None  # else what Python ignores at a script's end (with addresses) counts as printed
-    tell = teller(out)
-    take_away(tell)
-    if hasattr(signal, "SIGUSR1"):
-        faulthandler.register(signal.SIGUSR1, all_threads=False)  # the parent asks where it stands
-    sys.addaudithook(refusals(setup["forbidden"], setup["closed"], tell))
+    guard(setup, out)
     try:
-        player = Player(setup["code"], setup["drive"], setup["names"])
-        player.names()
-    except BaseException as error:  # whatever the learner's code does at its top level
-        send({"problem": described(error, setup["code"])})
-        return
-    send({"ready": True, "missing": missing})
-    for line in requests:
-        request = json.loads(line)
-        number = request["number"]
-        player.play(request, lambda found, number=number: send({"number": number, **found}))  # type: ignore[misc]
-        sys.stdout.flush()
-        send({"number": number, "end": True})
+        serve(requests, setup, missing, send)
+    except MemoryError:
+        os._exit(NO_MEMORY)
 
 
 if __name__ == "__main__":

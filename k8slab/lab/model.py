@@ -293,13 +293,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """A verification. `notes`: what a teacher should know (limits hit, forbidden things tried)."""
+    """A verification. `notes`: what the learner and the teacher should know (limits hit, forbidden things tried); of
+    hidden cases one sentence, whatever happened. `teacher_notes`: what it was that happened there, for the teacher
+    alone: a solution could tell hidden cases through it."""
 
     lab: str
     results: tuple[Result, ...]
     seed: str
     notes: tuple[str, ...] = ()
     problem: str = ""  # why nothing could be checked: a syntax error, a missing name
+    teacher_notes: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:

@@ -15,6 +15,7 @@ import io
 import json
 import os
 import re
+import secrets
 import selectors
 import shlex
 import signal
@@ -22,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,6 +48,9 @@ CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
 _MOST_PRINTED = 4_000
 _START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
+_FORGED = "it wrote into the channel of the answers"
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]*")
+_TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "usr", "var", "Library", "Users")
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,6 @@ class _ChildSession:
         self._buffer = b""
         self._received = 0
         self._printed = bytearray()
-        self._number = 0
         self._notes = child.notes(setup.forbidden)
         self.notes: list[str] = []
         try:
@@ -166,37 +170,49 @@ class _ChildSession:
         try:
             if self._process is None:
                 self._start()
-            self._number += 1
-            self._send({"number": self._number, "script": script, "setting": setting, "needs": needs})
-            self._collect(script, steps)
+            number = secrets.token_hex(8)  # nobody answers what was not asked yet
+            deadline = time.monotonic() + self._setup.limits.seconds
+            request = {"number": number, "script": script, "setting": setting, "needs": needs}
+            self._send(request, deadline, self._too_much(self._setup.limits.seconds))
+            self._collect(number, script, steps, deadline)
             ended = ""
         except Problem as problem:
             ended = str(problem)
         except _Ended as why:
             ended = str(why)
             self._kill()
-        printed = clean(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"), _MOST_PRINTED)
-        return Record(script, tuple(steps), ended, printed)
+        printed = self._settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
+        return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
-    def _collect(self, script: Script, steps: list[Step]) -> None:
-        deadline = time.monotonic() + self._setup.limits.seconds
+    def _collect(self, number: str, script: Script, steps: list[Step], deadline: float) -> None:
+        too_much = self._too_much(self._setup.limits.seconds)
         is_last = False
         while True:
-            frame = self._answer(deadline, self._setup.limits.seconds)
-            if frame.get("number") != self._number:
-                raise _Ended("it wrote into the channel of the answers")
+            frame = self._answer(deadline, too_much)
+            if frame.get("number") != number:
+                raise _Ended(_FORGED)
             if frame.get("end") is True:
                 if len(steps) != len(script) and not is_last:
                     raise _Ended("it broke the channel of the answers")
                 return
             if len(steps) >= len(script):
-                raise _Ended("it wrote into the channel of the answers")
-            steps.append(Step(len(steps) + 1, script[len(steps)], _result(frame)))
+                raise _Ended(_FORGED)
+            result = _result(frame, self._settled)
+            if isinstance(result, Raised) and result.type == "MemoryError":
+                raise _Ended(too_much)  # how soon memory ends, and whether before the time, is another matter each day
+            steps.append(Step(len(steps) + 1, script[len(steps)], result))
             is_last = frame.get("last") is True
 
-    def _answer(self, deadline: float, seconds: float) -> dict[str, Any]:
+    def _too_much(self, seconds: float) -> str:
+        """One sentence for time and memory: which of them ends first, is another matter each day."""
+        return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
+
+    def _settled(self, text: str) -> str:
+        return settled(text, self._home.name)
+
+    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
-        while "tried" in (frame := self._frame(deadline, seconds)):
+        while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
             if isinstance(note, str) and note in self._notes and note not in self.notes and len(self.notes) < 20:
                 self.notes.append(note)
@@ -216,7 +232,7 @@ class _ChildSession:
             env={**self._environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,
         )
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
         self._tell(
@@ -231,19 +247,23 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._answer(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
+            frame = self._answer(time.monotonic() + _LOAD_SECONDS, self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
         if "problem" in frame:
             self._kill()
-            raise Problem(_raised(frame["problem"]), notes=self.notes)
+            problem = _raised(frame["problem"], self._settled)
+            if problem.type == "MemoryError":
+                raise Problem(None, f"while it was loaded: {self._too_much(_LOAD_SECONDS)}", self.notes)
+            raise Problem(problem, notes=self.notes)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
+        late = f"it did not end within {_START_SECONDS:g} s"
         try:
-            self._send(message)
-            heard = self._frame(time.monotonic() + _START_SECONDS, _START_SECONDS)
+            self._send(message, time.monotonic() + _START_SECONDS, late)
+            heard = self._frame(time.monotonic() + _START_SECONDS, late)
         except _Ended as why:
             self._kill()
             raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
@@ -251,16 +271,26 @@ class _ChildSession:
             self._kill()
             raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any], deadline: float, late: str) -> None:
+        """_Ended with `late` at the deadline: nobody has to read what we write."""
         assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write((json.dumps(message) + "\n").encode())
-            self._process.stdin.flush()
-        except OSError:
-            raise _Ended(self._how_it_ended()) from None
+        pipe = self._process.stdin.fileno()
+        data = memoryview((json.dumps(message) + "\n").encode())
+        with selectors.DefaultSelector() as ready:
+            ready.register(pipe, selectors.EVENT_WRITE)
+            while data:
+                left = deadline - time.monotonic()
+                if left <= 0 or not ready.select(left):
+                    raise _Ended(late)
+                try:
+                    data = data[os.write(pipe, data) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    raise _Ended(self._how_it_ended()) from None
 
-    def _frame(self, deadline: float, seconds: float) -> dict[str, Any]:
-        """The next line. Raises _Ended at the deadline, and when the process is gone or floods us."""
+    def _frame(self, deadline: float, late: str) -> dict[str, Any]:
+        """The next line. Raises _Ended at the deadline (with `late`), and when the process is gone or floods us."""
         process = self._process
         assert process is not None and process.stdout is not None and process.stderr is not None
         with selectors.DefaultSelector() as ready:
@@ -270,7 +300,7 @@ class _ChildSession:
                 left = deadline - time.monotonic()
                 found = ready.select(left) if left > 0 else []
                 if not found:
-                    raise _Ended(f"it did not end within {seconds:g} s{self._where_it_stands()}")
+                    raise _Ended(late)
                 for key, _ in found:
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
@@ -290,32 +320,13 @@ class _ChildSession:
         except (ValueError, RecursionError):
             frame = None
         if not isinstance(frame, dict):
-            raise _Ended("it wrote into the channel of the answers")
+            raise _Ended(_FORGED)
         return frame
 
     def _keep(self, data: bytes) -> None:
         """The beginning of what it prints; the rest is read and dropped, so that printing never blocks."""
         room = _MOST_PRINTED - len(self._printed)
         self._printed += data[: max(0, room)]
-
-    def _where_it_stands(self) -> str:
-        """The line of the solution that runs now, by what the child's fault handler writes; "" if it does not."""
-        process = self._process
-        assert process is not None and process.stderr is not None
-        if not hasattr(signal, "SIGUSR1"):
-            return ""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            process.send_signal(signal.SIGUSR1)
-        said, until = b"", time.monotonic() + 0.2
-        while b"\n" not in said.partition(b"<solution>")[2] and time.monotonic() < until:
-            try:
-                said += os.read(process.stderr.fileno(), 65_536)
-            except BlockingIOError:
-                time.sleep(0.005)
-        found = re.search(rb'File "<solution>", line (\d+) in', said)
-        lines = self._setup.code.split("\n")
-        number = int(found[1]) if found else 0
-        return f" (it is at: {lines[number - 1].strip()[:80]})" if 0 < number <= len(lines) else ""
 
     def _how_it_ended(self) -> str:
         assert self._process is not None
@@ -324,6 +335,8 @@ class _ChildSession:
         code = self._process.returncode
         if code is None:
             return "it closed the channel of the answers"
+        if code == child.NO_MEMORY:
+            return self._too_much(self._setup.limits.seconds)
         if code < 0:
             name = signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else str(-code)
             return f"its process was ended by {name}"
@@ -354,45 +367,61 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
 
 
-def _text(found: Mapping[str, Any], key: str, most: int = 300) -> str:
+def settled(text: str, home: str = "") -> str:
+    """A text without what is another one on each run or machine: addresses, and of paths all but the last part."""
+    text = text.replace(home, "/tmp/k8slab-lab") if home else text
+    return _paths().sub(lambda found: found[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("at 0x…", text))
+
+
+@cache
+def _paths() -> re.Pattern[str]:
+    """The paths of a machine: those of this Python and of this package, and the usual ones."""
+    ours = {sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), str(Path(CHILD).parents[2]), str(Path.home())}
+    known = [re.escape(one) for one in sorted(ours - {"/"}, key=len, reverse=True)]
+    return re.compile(rf"(?<![\w/.])(?:{'|'.join([*known, '/(?:' + '|'.join(_TOPS) + ')'])})(?:/[^\s'\"()<>,;:/]*)+")
+
+
+def _text(found: Mapping[str, Any], key: str, settle: Callable[[str], str], most: int = 300) -> str:
     """A text that the child wrote, if it wrote one."""
     text = found.get(key)
-    return clean(text, most) if isinstance(text, str) else ""
+    return clean(settle(text), most) if isinstance(text, str) else ""
 
 
-def _raised(found: Any) -> Raised:
+def _raised(found: Any, settle: Callable[[str], str] = settled) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        _text(found, "type", 100) or "Exception",
-        _text(found, "text"),
+        _text(found, "type", settle, 100) or "Exception",
+        _text(found, "text", settle),
         line if type(line) is int and 0 <= line < 1 << 31 else 0,
-        _text(found, "code", 200),
-        _text(found, "where", 100),
+        _text(found, "code", str, 200),
+        _text(found, "where", settle, 100),
     )
 
 
-def _result(frame: Mapping[str, Any]) -> Any:
+def _result(frame: Mapping[str, Any], settle: Callable[[str], str] = settled) -> Any:
     """What the child answered, once more held to plain values: a solution may have replaced what held it to them."""
     if "raised" in frame:
-        return _raised(frame["raised"])
+        return _raised(frame["raised"], settle)
     if "odd" in frame:
-        return Odd(_text(frame, "odd", 100), _text(frame, "shown", 60))
+        return Odd(_text(frame, "odd", settle, 100), _text(frame, "shown", settle, 60))
     try:
-        return _cleaned(child.plain(frame.get("v")))
+        return _cleaned(child.plain(frame.get("v")), settle)
     except TypeError as error:
         return Odd(str(error))
 
 
-def _cleaned(value: Any) -> Any:
+def _cleaned(value: Any, settle: Callable[[str], str]) -> Any:
     """An answer whose texts can be shown."""
     if isinstance(value, str):
-        return clean(value, child.MOST_TEXT)
+        return clean(settle(value), child.MOST_TEXT)
     if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return {clean(key): _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [_cleaned(item, settle) for item in value]
+    if isinstance(value, dict):
+        return {clean(settle(key)): _cleaned(item, settle) for key, item in value.items()}
+    return value
 
 
 # -- in this process -------------------------------------------------------------------------------
@@ -404,11 +433,11 @@ class InProcessRunner:
     says = "Checked in this process: there are no limits here, and an endless loop ends with the kernel."
 
     def open(self, setup: Setup) -> Session:
+        player = child.Player(setup.code, setup.drive, setup.names)
         try:
-            player = child.Player(setup.code, setup.drive, setup.names)
             player.names()
         except BaseException as error:
-            raise Problem(_raised(child.described(error, setup.code))) from None
+            raise Problem(_raised(player.described(error))) from None
         return _InProcessSession(player)
 
 
@@ -424,7 +453,7 @@ class _InProcessSession:
             self._player.play({"script": script, "setting": setting, "needs": needs}, found.append)
         frames = json.loads(json.dumps(found))
         steps = tuple(Step(n + 1, script[n], _result(frame)) for n, frame in enumerate(frames) if n < len(script))
-        return Record(script, steps, "", printed.getvalue()[:_MOST_PRINTED])
+        return Record(script, steps, "", clean(settled(printed.getvalue()[:_MOST_PRINTED]), _MOST_PRINTED))
 
     def close(self) -> None:
         """Nothing to close."""

@@ -1,7 +1,9 @@
 """Playing a lab's checks against a solution.
 
 Every check plays its public cases, then its hidden ones. What fails in public is made short: the report shows the
-fewest operations that break the property. Of hidden cases only the number is told, and by what causes they fail.
+fewest operations that break the property. Of hidden cases only the number is told, and by what causes they fail; of
+what was refused there, or which limit was reached, one sentence that is always the same: by more than that, a solution
+could tell what the cases are. What it was, is for the teacher, in words of ours.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -25,6 +27,20 @@ _LOST_SECONDS = 15.0
 _SLOW_SECONDS = 0.1
 _MOST_SECONDS = 30.0
 _SHRINK_SECONDS = 3.0
+_MOST_WHY = 300
+HIDDEN_NOTE = "in hidden cases something was refused, or a limit was reached; the teacher's gradebook says what"
+_ENDS = (
+    "it did not end within",
+    "its process was ended",
+    "its process ended",
+    "it closed the channel of the answers",
+    "it wrote into the channel of the answers",
+    "it broke the channel of the answers",
+    "it flooded the channel of the answers",
+    "the time for this solution is used up",
+    "while it was loaded",
+)
+"""How what is told of an early end begins; the rest may be the solution's (an exit code)."""
 
 
 def setup_of(lab: Lab, code: str, limits: Limits | None = None) -> Setup:
@@ -64,19 +80,22 @@ def verify(
         finally:
             player.session.close()
             notes += player.session.notes
+        notes += player.limits()
         # what was learnt from hidden cases cannot reach what is shown: that is settled
         player.session = runner.open(setup_of(lab, code, limits))
-        try:
-            results = tuple(player.hidden(one, seed) for one in shown)
-        finally:
-            player.session.close()
-            notes += player.session.notes
     except Problem as problem:
         results = tuple(_nothing(check, seed) for check in checks)
-        notes += [*problem.notes, *player.limits()]
+        notes += problem.notes
         why = str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)
         return Report(lab.name, results, seed, tuple(dict.fromkeys(notes)), why)
-    return Report(lab.name, results, seed, tuple(dict.fromkeys([*notes, *player.limits()])))
+    player.forget_limits()
+    try:
+        results = tuple(player.hidden(one, seed) for one in shown)
+    finally:
+        player.session.close()
+    hidden = tuple(sorted({*player.session.notes, *player.ends()} - {*notes}))
+    notes += [HIDDEN_NOTE] if hidden else []
+    return Report(lab.name, results, seed, tuple(dict.fromkeys(notes)), teacher_notes=hidden)
 
 
 def replay(
@@ -112,7 +131,14 @@ def raised_text(raised: Raised, elsewhere: Collection[str] = ()) -> str:
 
 def judge(check: Check, record: Record, elsewhere: Collection[str] = ()) -> Broken | None:
     """What is wrong with a record: an early end, something raised, no plain value, else what the check finds.
-    `elsewhere`: as for `verify`."""
+    `elsewhere`: as for `verify`. What is said is at most 300 characters long: a part of it may be an answer."""
+    broken = _judged(check, record, elsewhere)
+    if broken is None or len(broken.why) <= _MOST_WHY:
+        return broken
+    return broken._replace(why=broken.why[: _MOST_WHY - 1] + "…")
+
+
+def _judged(check: Check, record: Record, elsewhere: Collection[str]) -> Broken | None:
     if record.ended:
         step = min(len(record.steps) + 1, len(record.script))
         doing = " ".join(record.script[step - 1]) if record.script else "nothing"
@@ -166,14 +192,13 @@ class _Player:
         """`shown`, with how many of the hidden cases hold, and by what causes the others do not."""
         check = shown.check
         held, _, causes = self._cases(check, [case for case in check.cases(seed) if case.hidden])
-        return replace(shown, hidden=held, causes=tuple(dict.fromkeys((*shown.causes, *causes))))
+        return replace(shown, hidden=held, causes=tuple(dict.fromkeys((*shown.causes, *sorted(causes)))))
 
     def _cases(self, check: Check, cases: list[Case]) -> tuple[tuple[int, int], Outcome | None, tuple[str, ...]]:
         held, failure = 0, None
         causes: dict[str, None] = {}
         for case in cases:
             outcome = self._play(check, case, self._given_up.get(check.name, ""))
-            self._note(check, outcome.record)
             if outcome.broken is None:
                 held += 1
                 continue
@@ -188,20 +213,30 @@ class _Player:
         """A note for each limit that was reached."""
         return [f"{limit}, in {', '.join(checks)}" for limit, checks in self._reached.items()]
 
+    def ends(self) -> list[str]:
+        """The same, without the checks and without a word of the solution's."""
+        found = {next((end for end in _ENDS if limit.startswith(end)), "it ended early") for limit in self._reached}
+        return [f"{end} …" if end == _ENDS[0] else end for end in found]
+
+    def forget_limits(self) -> None:
+        """What comes from here on, is another part of the report."""
+        self._reached.clear()
+
     def _note(self, check: Check, record: Record) -> None:
-        raised = [step.result for step in record.steps if isinstance(step.result, Raised)]
-        limits = [record.ended.partition(" (it is at")[0]] if record.ended else []
-        limits += ["it used up its memory"] if any(one.type == "MemoryError" for one in raised) else []
-        for limit in limits:
-            self._reached.setdefault(limit, {})[check.name] = None
+        if record.ended:
+            self._reached.setdefault(record.ended, {})[check.name] = None
 
     def _play(self, check: Check, case: Case, given_up: str) -> Outcome:
         if given_up or self._lost > _LOST_SECONDS or self._spent > _MOST_SECONDS:
             why = given_up or "the time for this solution is used up"
-            return Outcome(case, Broken(1, f"not played: {why}", "ended"), Record(case.script, (), why))
+            record = Record(case.script, (), why)
+            if not given_up:
+                self._note(check, record)
+            return Outcome(case, Broken(1, f"not played: {why}", "ended"), record)
         started = time.monotonic()
         record = self.session.play(case.script, check.setting, self._spec.needs(check))
         took = time.monotonic() - started
+        self._note(check, record)
         self._spent += took
         if record.ended or took > _SLOW_SECONDS:
             self._lost += took

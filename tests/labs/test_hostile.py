@@ -41,7 +41,7 @@ def test_what_a_hostile_part_leaves_alone_keeps_its_points() -> None:
     assert passed[-2:] == ["backs-off", "forgets"]
     failure = report.results[0].failure
     assert failure is not None and failure.broken is not None
-    assert failure.broken.why == "it did not end within 0.25 s (it is at: while True: pass), in 'add a'"
+    assert failure.broken.why == "it did not end within 0.25 s and 512 MB, in 'add a'"
 
 
 def test_printing_megabytes_costs_nothing() -> None:
@@ -102,11 +102,23 @@ def test_a_tuple_is_named_as_one() -> None:
     assert "returned a tuple, (None, False), expected a single plain value" in report.results[0].reason
 
 
-def test_memory_is_limited() -> None:
-    report = judged(HOSTILE["all the memory"], "first-in-first-out")
-    failure = report.results[0].failure
-    assert failure is not None and failure.broken is not None
-    assert "MemoryError" in failure.broken.why
+HELD = "import __main__\n__main__.hog = []\ntry:\n    while True: __main__.hog.append(bytearray(1 << 12))\n"
+HELD += "except MemoryError: pass\nwhile True: __main__.hog.append(bytearray(64))"
+
+
+@pytest.mark.parametrize("seconds", [0.05, 20])
+@pytest.mark.parametrize(
+    "code",
+    [HOSTILE["memory, bit by bit"], with_line("add", HELD)],
+    ids=["let go", "held to the last byte"],
+)
+def test_memory_that_ends_says_the_same_as_time_that_ends(code: str, seconds: float) -> None:
+    """Which of them is first, is another matter on another day: neither the counts nor the sentence may show it."""
+    limits = Limits(seconds=seconds, megabytes=128)
+    report = verify(find_lab("09"), code, only=["first-in-first-out"], limits=limits)
+    assert report.results[0].reason == f"it did not end within {seconds:g} s and 128 MB, in 'add a'"
+    assert report.results[0].counts == "public 0/7, hidden 0/10"
+    assert report.notes == (f"it did not end within {seconds:g} s and 128 MB, in first-in-first-out",)
 
 
 def test_nothing_is_left_of_one_case_in_the_next() -> None:
@@ -119,7 +131,7 @@ def test_nothing_is_left_of_one_case_in_the_next() -> None:
 @pytest.mark.parametrize(("line", "note"), PRIES.values(), ids=PRIES)
 def test_what_is_not_its_own_is_refused_and_noted(line: str, note: str) -> None:
     report = judged(with_line("add", line + "\nraise NotImplementedError(got)"), "first-in-first-out")
-    assert report.notes[-1].startswith(note)
+    assert any(one.startswith(note) for one in report.notes)
     assert "not written yet" not in report.results[0].reason, "it went past the line"
     assert not report.passed
 
@@ -136,16 +148,65 @@ def test_a_refusal_cannot_be_taken_back() -> None:
     """It leaves the process at once after it was refused."""
     line = "import os\ntry: os.system('true')\nfinally: os._exit(0)"
     report = judged(with_line("add", line), "first-in-first-out")
-    assert report.notes == ("os.system: not in a lab",)
+    assert report.notes[0] == "os.system: not in a lab"
     assert "its process ended with exit code 0" in report.results[0].reason
 
 
+REACHED = """import builtins, os, signal, sys, threading, types, _imp, _io, _signal, _thread
+seen, found, left = set(), [], [sys.modules, os.memfd_create, _imp.create_builtin, _signal.signal, os.mkfifo]
+left += [getattr(type(one), '__subclasses__', lambda: [])() for one in (Exception(), iter([]))]
+while left:
+    one = left.pop()
+    if id(one) in seen: continue
+    seen.add(id(one))
+    if isinstance(one, types.CodeType) or len(seen) > 400_000: continue
+    if isinstance(one, types.FunctionType):
+        cells = one.__closure__ or ()
+        found += [one.__qualname__] if one.__qualname__.startswith(('refusals.', 'file_rules.', 'resolver.')) else []
+        found += [one.__qualname__] if one.__qualname__.startswith('teller.') else []
+        left += [cell.cell_contents for cell in cells] + [one.__globals__, one.__defaults__, one.__kwdefaults__]
+        left += [one.__dict__]
+    elif isinstance(one, (dict, types.MappingProxyType)): left += [*one.keys(), *one.values()]
+    elif isinstance(one, (list, tuple, set, frozenset)): left += [*one]
+    elif isinstance(one, (type, types.ModuleType)): left.append(type.__getattribute__(one, '__dict__')
+        if isinstance(one, type) else vars(one))
+    elif hasattr(one, '__self__'): left.append(one.__self__)
+    elif hasattr(type(one), '__dict__') and isinstance(getattr(one, '__dict__', None), dict): left.append(vars(one))
+assert len(seen) > 5_000 and not found, (len(seen), found)"""
+
+
 def test_nothing_leads_to_the_hook() -> None:
-    """No frame on the stack has it; and a hundred thousand refusals are told a few times, not flooded."""
-    line = "import sys\nframe, found = sys._getframe(), []\nwhile frame is not None:\n"
-    line += "    found += [v for v in frame.f_locals.values() if getattr(v, '__name__', '') in ('hook', 'rule')]\n"
-    line += "    frame = frame.f_back\nassert not found"
-    assert judged(with_line("add", line), "first-in-first-out").passed
+    """From all modules and from all that stands in for something else, by everything that an object holds."""
+    code = f"{right()}\nimport __main__\nif not hasattr(__main__, 'walked'):\n    exec({REACHED!r})\n__main__.walked = True\n"
+    report = judged(code, "first-in-first-out")
+    assert report.passed, report
+
+
+def test_frames_are_refused_and_what_asks_for_them_in_python_itself_goes_on() -> None:
+    line = "import sys\ntry: sys._getframe()\nexcept ValueError as error: assert 'frames' in str(error)\n"
+    line += "else: raise NotImplementedError\n"
+    line += "import asyncio, collections, enum, logging, typing\n"
+    line += "assert collections.namedtuple('Pair', 'a b')(1, 2).b == 2 and enum.Enum('E', 'X').X.value == 1\n"
+    line += "typing.TypeVar('T'); logging.warning('x')\n"
+    line += "async def one(): return 1\n"
+    line += "assert typing.NamedTuple('N', [('a', int)])(3).a == 3"
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert report.passed, report.results[0].reason
+    assert report.notes == ()
+
+
+def test_who_runs_while_the_hook_runs_sees_no_frame_of_it() -> None:
+    """The garbage collector calls a solution in the midst of anything."""
+    line = "import gc, sys\nasked, got = [], []\ndef spy(phase, info):\n    asked.append(1)\n"
+    line += "    try: got.append(sys._getframe(1))\n    except ValueError: pass\n"
+    line += "gc.set_threshold(1, 1, 1)\ngc.callbacks.append(spy)\n"
+    line += "for _ in range(5):\n    try: open('/etc/' + 'x/' * 50)\n    except OSError: pass\n"
+    line += "gc.callbacks.clear()\nassert asked and not got"
+    report = judged(with_line("add", line), "first-in-first-out")
+    assert report.results[0].failure is None, report.results[0].reason
+
+
+def test_refusals_are_told_a_few_times_and_do_not_flood() -> None:
     line = "import os\nfor _ in range(200):\n    try: os.system('true')\n    except PermissionError: pass"
     assert judged(with_line("add", line), "first-in-first-out").notes == ("os.system: not in a lab",)
 

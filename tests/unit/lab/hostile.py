@@ -138,7 +138,7 @@ ANSWER = str(Path(k8slab.__file__).parent / "client" / "workqueue" / "queue.py")
 NOTEBOOK = str(find_lab("09").folder / "09-workqueue.ipynb")
 CLOSED, FOREIGN = "opening a file of the lab or of its answer", "opening a file that is not its own"
 ODD_NAME = "opening a file whose name is no plain text"
-FRAMES = "reading frames of an exception: not in a lab"
+FRAMES = "reading frames: not in a lab"
 IN_TURNS = f"""import _io
 class Path:
     asked = 0
@@ -192,6 +192,37 @@ PRIES: dict[str, tuple[str, str]] = {
         "try: open('/etc/passwd')\nexcept PermissionError as error: got = error.__traceback__.tb_next.tb_frame",
         FRAMES,
     ),
+    "frames of what runs": ("def run(): yield\ngot = run().gi_frame", FRAMES),
+    "frames of what waits": ("async def run(): pass\ngot = run().cr_frame", FRAMES),
+    "what a stand-in holds": (
+        "import os\nfor cell in os.memfd_create.__closure__:\n"
+        "    if callable(cell.cell_contents): cell.cell_contents = print\n"
+        "got = open('/etc/hostname')",
+        FOREIGN,
+    ),
+    "the real ones, in a list of names": (
+        "import os\nfor got in os.supports_dir_fd:\n    if got.__name__ == 'mknod': break\nelse: os.mknod('x')",
+        "os.mknod: not in a lab",
+    ),
+    "a hook of its own": (
+        "import sys\nsaid = []\nsys.addaudithook(lambda *of: said.append(of))\nsys.audit('x')\nif not said: 1 / 0\ngot = 1",
+        "sys.addaudithook: not in a lab",
+    ),
+    "a part of the interpreter, made anew": (
+        "import _imp, types\ngot = _imp.create_builtin(types.SimpleNamespace(name='_signal'))",
+        "imp.create_builtin: not in a lab",
+    ),
+    "compiled code by another name": (
+        "import _imp, types, _struct\nfile = _struct.__file__.replace('_struct', '_ctypes')\n"
+        "got = _imp.create_dynamic(types.SimpleNamespace(name='harmless._ctypes', origin=file))",
+        "importing _ctypes: not in a lab",
+    ),
+    "a name that the codec asks the solution about": (
+        "import codecs\ncodecs.register_error('surrogateescape', lambda e: (b'/../../etc/passwd', e.end))\n"
+        "got = open('x\\ud800').read()",
+        ODD_NAME,
+    ),
+    "a name in bytes": ("got = open(b'/etc/passwd').read()", ODD_NAME),
     "the hook while it runs": ("import sys\ngot = sys.settrace(print)", "sys.settrace: not in a lab"),
     "frames of everybody": ("import sys\ngot = sys._current_frames()", "sys._current: not in a lab"),
     "an answer to signals": (

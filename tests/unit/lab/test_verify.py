@@ -205,7 +205,7 @@ def test_a_stepper_on_a_loop_without_end_has_all_steps() -> None:
     result = verify(LAB, code, only=["first-in-first-out"], limits=Limits(seconds=0.2)).results[0]
     steps = Stepper(played(LAB, result)).frames["steps"]
     assert [step["label"] for step in steps] == ["add a", "add b", "✗ get worker-1", "get worker-2"]
-    assert steps[2]["text"].startswith("Here it breaks: it did not end within 0.2 s (it is at: while True: pass)")
+    assert steps[2]["text"].startswith("Here it breaks: it did not end within 0.2 s and 512 MB, in 'get worker-1'")
     assert steps[3]["text"] == "Get worker-2 → not reached."
 
 
@@ -284,9 +284,10 @@ def test_names_of_cells() -> None:
 def test_a_limit_that_is_reached_is_noted_with_the_checks() -> None:
     code = LAB.solution.replace("self.processing.discard(item)", "while True: pass")
     report = verify(LAB, code, only=["first-in-first-out", "at-most-once", "nothing-lost"], limits=Limits(seconds=0.2))
-    assert report.notes == ("it did not end within 0.2 s, in at-most-once, nothing-lost",)
+    assert report.notes == ("it did not end within 0.2 s and 512 MB, in at-most-once, nothing-lost",)
     code = LAB.solution.replace("self.processing.discard(item)", "[0] * (1 << 40)")
-    assert verify(LAB, code, only=["at-most-once"]).notes == ("it used up its memory, in at-most-once",)
+    report = verify(LAB, code, only=["at-most-once"])
+    assert report.notes == ("it did not end within 0.5 s and 512 MB, in at-most-once",)
 
 
 def test_what_was_refused_while_loading_is_noted() -> None:
