@@ -49,7 +49,7 @@ from k8slab.lab.submissions import (
     is_plain,
     name_of,
 )
-from k8slab.lab.verify import verify
+from k8slab.lab.verify import HIDDEN_NOTE, verify
 
 __all__ = ["Gradebook", "assembled", "filled", "fingerprint", "grade_folder", "grade_one"]
 
@@ -206,10 +206,16 @@ def filled(row: Mapping[str, Any], report: Report) -> dict[str, Any]:
         "points": report.points,
         "public": list(public),
         "hidden": list(hidden),
-        "notes": [*row["notes"], *report.notes],
+        "notes": [*row["notes"], *_told(report)],
         "problem": report.problem,
         "checks": checks,
     }
+
+
+def _told(report: Report) -> list[str]:
+    """The notes for the teacher: what a student is only told to have happened in hidden cases, in words."""
+    public = [note for note in report.notes if note != HIDDEN_NOTE]
+    return [*public, *(f"in hidden cases: {note}" for note in report.teacher_notes)]
 
 
 # -- all of them -----------------------------------------------------------------------------------

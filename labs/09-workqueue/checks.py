@@ -222,7 +222,9 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
 
 def _dues(steps: Sequence[Step]) -> Iterator[tuple[Step, int, dict[str, int], list[str]]]:
     """Each step with the time, what is due when (the earliest counts), and what is ready, in order of due times."""
-    now, due, ready = 0, {}, []
+    now = 0
+    due: dict[str, int] = {}
+    ready: list[str] = []
     for step in steps:
         yield step, now, due, ready
         if step.verb == "later":

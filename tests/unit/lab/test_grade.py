@@ -15,11 +15,12 @@ from typing import Any
 import papermill
 import pytest
 
-from k8slab.lab import LabError, find_lab
+from k8slab.lab import LabError, Script, find_lab
 from k8slab.lab.grade import Gradebook, grade_folder, grade_one
 from k8slab.lab.runner import RunnerError
 from k8slab.lab.source import grading, solution_cells, source, with_solution
 from k8slab.lab.submissions import OtherResultsError, UnknownStudentError, find_submissions, read_roster
+from k8slab.lab.verify import HIDDEN_NOTE
 from k8slab.lab.work import submit, write_notebook
 from tests.unit.lab.hostile import with_line
 
@@ -674,6 +675,29 @@ def test_hidden_schedules_reach_neither_notes_nor_feedback(tmp_path: Path) -> No
     assert row(book, "spy")["notes"] == ["importing k8slab.client: this lab asks you to write it", "gc: not in a lab"]
     feedback = (tmp_path / "out" / "feedback" / "spy.ipynb").read_text(encoding="utf-8")
     assert "secret" not in feedback, "the seed is the teacher's"
+
+
+def test_what_happens_in_hidden_cases_is_told_the_teacher_alone(tmp_path: Path) -> None:
+    """It forks when it is asked for what no public schedule asks: a 22nd delay of b or c."""
+    forks = "import os\n" + LAB.solution.replace(
+        "failures = self.failures.get(item, 0)\n",
+        "failures = self.failures.get(item, 0)\n"
+        "        try: [os.fork() for _ in [0] if failures == 21 and item != 'a']\n"
+        "        except PermissionError: pass\n",
+        1,
+    )
+    asked = [case for case in LAB.spec.check("backs-off").cases("7/ann") if asks_often(case.script)]
+    assert asked and all(case.hidden for case in asked), "another seed is needed"
+    hand_in(tmp_path / "in", "ann", forks)
+    book = graded(tmp_path / "in", out=tmp_path / "out", seed="7")
+    assert row(book, "ann")["points"] == 16
+    assert row(book, "ann")["notes"] == ["in hidden cases: os.fork: not in a lab"]
+    feedback = (tmp_path / "out" / "feedback" / "ann.ipynb").read_text(encoding="utf-8")
+    assert HIDDEN_NOTE in feedback and "os.fork: not" not in feedback
+
+
+def asks_often(script: Script) -> bool:
+    return max(script.count(("when", item)) for item in "bc") >= 22
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
