@@ -14,6 +14,7 @@ Simplified: limits that the system does not know (memory on macOS) are left out 
 from __future__ import annotations
 
 import importlib
+import io
 import itertools
 import json
 import os
@@ -42,8 +43,8 @@ _NO_MODULES = (
     "ctypes", "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
 )  # fmt: skip
 _NO_OS = (
-    "chroot", "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity", "sched_setparam",
-    "sched_setscheduler", "setns", "setpriority", "unshare",
+    "chroot", "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity",
+    "sched_setparam", "sched_setscheduler", "setns", "setpriority", "unshare",
 )  # fmt: skip
 _NO_FUNCTIONS = {
     "_imp": ("create_builtin",),
@@ -442,7 +443,7 @@ def printing() -> None:
     try:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
     except OSError:  # it closed the channel itself: then nothing can be printed
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        sys.stdout = io.StringIO()
 
 
 def flush() -> None:

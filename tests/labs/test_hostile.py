@@ -177,7 +177,8 @@ assert len(seen) > 5_000 and not found, (len(seen), found)"""
 
 def test_nothing_leads_to_the_hook() -> None:
     """From all modules and from all that stands in for something else, by everything that an object holds."""
-    code = f"{right()}\nimport __main__\nif not hasattr(__main__, 'walked'):\n    exec({REACHED!r})\n__main__.walked = True\n"
+    once = f"import __main__\nif not hasattr(__main__, 'walked'):\n    exec({REACHED!r})\n__main__.walked = True\n"
+    code = f"{right()}\n{once}"
     report = judged(code, "first-in-first-out")
     assert report.passed, report
 

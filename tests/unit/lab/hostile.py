@@ -205,7 +205,8 @@ PRIES: dict[str, tuple[str, str]] = {
         "os.mknod: not in a lab",
     ),
     "a hook of its own": (
-        "import sys\nsaid = []\nsys.addaudithook(lambda *of: said.append(of))\nsys.audit('x')\nif not said: 1 / 0\ngot = 1",
+        "import sys\nsaid = []\nsys.addaudithook(lambda *of: said.append(of))\n"
+        "sys.audit('x')\nif not said: 1 / 0\ngot = 1",
         "sys.addaudithook: not in a lab",
     ),
     "a part of the interpreter, made anew": (
