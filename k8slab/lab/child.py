@@ -333,6 +333,7 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     rule = file_rules(forbidden, closed)
     modules, events = (*module_notes(forbidden),), (*event_notes(),)
     never = (*_NO_MODULES, *_NO_FUNCTIONS)
+    its_own = tuple(f"{place}/" for place in sys.path if place.endswith("/lib-dynload"))
     odd_name, compiled, frames = _OTHER_NOTES
     of_frames, is_compiled = _FRAMES_OF, _IS_COMPILED
     starts, last, kind, text = str.startswith, str.rpartition, type, str
@@ -341,8 +342,9 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     def import_rule(name: Any, file: Any) -> str:
         if kind(name) is not text:
             return odd_name
-        if kind(file) is text:  # compiled: its last word alone says what is loaded
-            if "/site-packages/" in file or "/dist-packages/" in file:
+        if file is not None:  # compiled: Python's own only, and the last word of its name alone says what is loaded
+            rest = [file.removeprefix(one) for one in its_own if kind(file) is text and starts(file, one)]
+            if not rest or "/" in rest[0] or not rest[0].isascii():
                 return compiled
             name = last(name, ".")[2] if last(name, ".")[2] in never else name
         what = compiled if last(name, ".")[2] in is_compiled else ""

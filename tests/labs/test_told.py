@@ -152,7 +152,7 @@ MISTAKES = {
     "a loop of many lines": "n = 0\nwhile True:\n    n += 1\n    n -= 1\n    n *= 2\n    n //= 2\n    n ^= 1",
     "where it is": "import os\nprint(os.getcwd(), os.path.dirname(os.getcwd()))\nraise ValueError(os.getcwd())",
     "where Python is": "import os\nraise ValueError(os.__file__)",
-    "a tuple with an object": "return self",
+    "answers with itself": "return self",
     "a name that is not there": "from collections import orderddict",
 }
 
