@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import itertools
 import json
 import os
 import sys
@@ -64,7 +63,7 @@ _SHIFT = 1 << 20
 """By how much the line numbers of a solution are more than those of a file."""
 NO_MEMORY = 77
 """The exit code when there is not even memory left to say so."""
-_MOST_LINKS, _MOST_TOLD = 40, 20
+_MOST_LINKS = 40
 _FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
     "opening a file of the lab or of its answer",
     "opening a file whose name is no plain text",
@@ -238,12 +237,23 @@ def notes(forbidden: Sequence[str]) -> set[str]:
 
 
 def teller(out: int) -> Callable[[str], None]:
-    """Tells the parent what was refused, at once: nothing can take it back. The first few times only."""
-    write, told, most = os.write, itertools.count().__next__, _MOST_TOLD
+    """Tells the parent what was refused, each thing once, and at once: nothing can take it back. Ends the process if
+    somebody has put something else in the channel's place."""
+    write, stat, failed, leave, told = os.write, os.fstat, OSError, os._exit, set[str]()
+    there = stat(out).st_dev, stat(out).st_ino
 
     def tell(what: str) -> None:
-        if told() < most:
-            write(out, b'{"tried": "%s"}\n' % what.encode())
+        if what in told:
+            return
+        try:
+            found = stat(out)
+            is_there = (found.st_dev, found.st_ino) == there
+        except failed:  # closed
+            is_there = False
+        if not is_there:
+            leave(1)
+        told.add(what)
+        write(out, b'{"tried": "%s"}\n' % what.encode())
 
     return tell
 

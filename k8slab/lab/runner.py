@@ -213,7 +213,7 @@ class _ChildSession:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
-            if isinstance(note, str) and note in self._notes and note not in self.notes and len(self.notes) < 20:
+            if isinstance(note, str) and note in self._notes and note not in self.notes:
                 self.notes.append(note)
         return frame
 
