@@ -13,7 +13,8 @@ What this is not: a wall. The limits (time, memory, output, files, processes) st
 audit hook that refuses the rest is Python, in the process that it guards: handmade bytecode goes past it, with the
 rights of whoever grades. A solution sees the operations of hidden cases while it plays them; the code that makes them
 is public, their seed is not. What its author is told of them is how many fail, by which of a check's causes, and
-whether anything was refused or ended: by that some bits of them can be told. It is a tool for learning; for an exam run solutions in a container of your own (`ChildRunner`, `K8SLAB_RUNNER`; the teacher's page has a line).
+whether anything was refused or ended: a few bits can still be told by that. It is a tool for learning; for an exam run
+solutions in a container of your own (`ChildRunner`, `K8SLAB_RUNNER`; the teacher's page has a line).
 
 The caller's duties: checks, drives and mutants of a lab are trusted code; solutions are not.
 

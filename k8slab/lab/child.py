@@ -14,7 +14,7 @@ Simplified: limits that the system does not know (memory on macOS) are left out 
 from __future__ import annotations
 
 import importlib
-import itertools
+import io
 import json
 import os
 import sys
@@ -42,8 +42,8 @@ _NO_MODULES = (
     "ctypes", "multiprocessing", "psutil", "readline", "sqlite3", "zmq",
 )  # fmt: skip
 _NO_OS = (
-    "chroot", "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity", "sched_setparam",
-    "sched_setscheduler", "setns", "setpriority", "unshare",
+    "chroot", "memfd_create", "mkfifo", "mknod", "openpty", "pidfd_open", "posix_openpt", "sched_setaffinity",
+    "sched_setparam", "sched_setscheduler", "setns", "setpriority", "unshare",
 )  # fmt: skip
 _NO_FUNCTIONS = {
     "_imp": ("create_builtin",),
@@ -63,7 +63,7 @@ _SHIFT = 1 << 20
 """By how much the line numbers of a solution are more than those of a file."""
 NO_MEMORY = 77
 """The exit code when there is not even memory left to say so."""
-_MOST_LINKS, _MOST_TOLD = 40, 20
+_MOST_LINKS = 40
 _FILE_NOTES = _ANSWER, _ODD_FILE, _LISTING, _WRITES, _FOREIGN, _FOLDER = (
     "opening a file of the lab or of its answer",
     "opening a file whose name is no plain text",
@@ -237,12 +237,23 @@ def notes(forbidden: Sequence[str]) -> set[str]:
 
 
 def teller(out: int) -> Callable[[str], None]:
-    """Tells the parent what was refused, at once: nothing can take it back. The first few times only."""
-    write, told, most = os.write, itertools.count().__next__, _MOST_TOLD
+    """Tells the parent what was refused, each thing once, and at once: nothing can take it back. Ends the process if
+    somebody has put something else in the channel's place."""
+    write, stat, failed, leave, told = os.write, os.fstat, OSError, os._exit, set[str]()
+    there = stat(out).st_dev, stat(out).st_ino
 
     def tell(what: str) -> None:
-        if told() < most:
-            write(out, b'{"tried": "%s"}\n' % what.encode())
+        if what in told:
+            return
+        try:
+            found = stat(out)
+            is_there = (found.st_dev, found.st_ino) == there
+        except failed:  # closed
+            is_there = False
+        if not is_there:
+            leave(1)
+        told.add(what)
+        write(out, b'{"tried": "%s"}\n' % what.encode())
 
     return tell
 
@@ -332,6 +343,7 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     rule = file_rules(forbidden, closed)
     modules, events = (*module_notes(forbidden),), (*event_notes(),)
     never = (*_NO_MODULES, *_NO_FUNCTIONS)
+    its_own = tuple(f"{place}/" for place in sys.path if place.endswith("/lib-dynload"))
     odd_name, compiled, frames = _OTHER_NOTES
     of_frames, is_compiled = _FRAMES_OF, _IS_COMPILED
     starts, last, kind, text = str.startswith, str.rpartition, type, str
@@ -340,8 +352,9 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     def import_rule(name: Any, file: Any) -> str:
         if kind(name) is not text:
             return odd_name
-        if kind(file) is text:  # compiled: its last word alone says what is loaded
-            if "/site-packages/" in file or "/dist-packages/" in file:
+        if file is not None:  # compiled: Python's own only, and the last word of its name alone says what is loaded
+            rest = [file.removeprefix(one) for one in its_own if kind(file) is text and starts(file, one)]
+            if not rest or "/" in rest[0] or not rest[0].isascii():
                 return compiled
             name = last(name, ".")[2] if last(name, ".")[2] in never else name
         what = compiled if last(name, ".")[2] in is_compiled else ""
@@ -442,7 +455,7 @@ def printing() -> None:
     try:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
     except OSError:  # it closed the channel itself: then nothing can be printed
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")
+        sys.stdout = io.StringIO()
 
 
 def flush() -> None:

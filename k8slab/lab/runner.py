@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -50,6 +50,8 @@ _MOST_PRINTED = 4_000
 _START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
 _FORGED = "it wrote into the channel of the answers"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]*")
+_PREFIX = "k8slab-lab-"
+_HOME = re.compile(rf"\b{_PREFIX}\w+")
 _TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "usr", "var", "Library", "Users")
 
 
@@ -147,7 +149,7 @@ class _ChildSession:
     def __init__(self, command: Sequence[str], setup: Setup, variables: Mapping[str, str]) -> None:
         self._command = command
         self._setup = setup
-        self._home = tempfile.TemporaryDirectory(prefix="k8slab-lab-")
+        self._home = tempfile.TemporaryDirectory(prefix=_PREFIX)
         self._environment = {"PATH": os.defpath, "HOME": self._home.name, **variables}
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
@@ -181,7 +183,7 @@ class _ChildSession:
         except _Ended as why:
             ended = str(why)
             self._kill()
-        printed = self._settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
+        printed = settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
         return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
     def _collect(self, number: str, script: Script, steps: list[Step], deadline: float) -> None:
@@ -197,7 +199,7 @@ class _ChildSession:
                 return
             if len(steps) >= len(script):
                 raise _Ended(_FORGED)
-            result = _result(frame, self._settled)
+            result = _result(frame)
             if isinstance(result, Raised) and result.type == "MemoryError":
                 raise _Ended(too_much)  # how soon memory ends, and whether before the time, is another matter each day
             steps.append(Step(len(steps) + 1, script[len(steps)], result))
@@ -207,14 +209,11 @@ class _ChildSession:
         """One sentence for time and memory: which of them ends first, is another matter each day."""
         return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
 
-    def _settled(self, text: str) -> str:
-        return settled(text, self._home.name)
-
     def _answer(self, deadline: float, late: str) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
-            if isinstance(note, str) and note in self._notes and note not in self.notes and len(self.notes) < 20:
+            if isinstance(note, str) and note in self._notes and note not in self.notes:
                 self.notes.append(note)
         return frame
 
@@ -253,7 +252,7 @@ class _ChildSession:
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
         if "problem" in frame:
             self._kill()
-            problem = _raised(frame["problem"], self._settled)
+            problem = _raised(frame["problem"])
             if problem.type == "MemoryError":
                 raise Problem(None, f"while it was loaded: {self._too_much(_LOAD_SECONDS)}", self.notes)
             raise Problem(problem, notes=self.notes)
@@ -367,60 +366,61 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
 
 
-def settled(text: str, home: str = "") -> str:
+def settled(text: str) -> str:
     """A text without what is another one on each run or machine: addresses, and of paths all but the last part."""
-    text = text.replace(home, "/tmp/k8slab-lab") if home else text
-    return _paths().sub(lambda found: found[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("at 0x…", text))
+    text = _HOME.sub("k8slab-lab", _ADDRESS.sub("at 0x…", text))
+    return _paths().sub(lambda found: found[0].rstrip("/").rpartition("/")[2], text)
 
 
 @cache
 def _paths() -> re.Pattern[str]:
     """The paths of a machine: those of this Python and of this package, and the usual ones."""
-    ours = {sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), str(Path(CHILD).parents[2]), str(Path.home())}
+    ours = {sys.prefix, sys.base_prefix, tempfile.gettempdir(), str(Path(CHILD).parents[2]), str(Path.home())}
     known = [re.escape(one) for one in sorted(ours - {"/"}, key=len, reverse=True)]
-    return re.compile(rf"(?<![\w/.])(?:{'|'.join([*known, '/(?:' + '|'.join(_TOPS) + ')'])})(?:/[^\s'\"()<>,;:/]*)+")
+    starts = "|".join([*known, *(f"/{top}" for top in _TOPS)])
+    return re.compile(rf"(?<![\w/.])(?:{starts})(?:/[^\s'\"()<>,;:/]*)+")
 
 
-def _text(found: Mapping[str, Any], key: str, settle: Callable[[str], str], most: int = 300) -> str:
+def _text(found: Mapping[str, Any], key: str, most: int = 300) -> str:
     """A text that the child wrote, if it wrote one."""
     text = found.get(key)
-    return clean(settle(text), most) if isinstance(text, str) else ""
+    return clean(text, most) if isinstance(text, str) else ""
 
 
-def _raised(found: Any, settle: Callable[[str], str] = settled) -> Raised:
+def _raised(found: Any) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        _text(found, "type", settle, 100) or "Exception",
-        _text(found, "text", settle),
+        _text(found, "type", 100) or "Exception",
+        settled(_text(found, "text")),
         line if type(line) is int and 0 <= line < 1 << 31 else 0,
-        _text(found, "code", str, 200),
-        _text(found, "where", settle, 100),
+        _text(found, "code", 200),
+        _text(found, "where", 100),
     )
 
 
-def _result(frame: Mapping[str, Any], settle: Callable[[str], str] = settled) -> Any:
+def _result(frame: Mapping[str, Any]) -> Any:
     """What the child answered, once more held to plain values: a solution may have replaced what held it to them."""
     if "raised" in frame:
-        return _raised(frame["raised"], settle)
+        return _raised(frame["raised"])
     if "odd" in frame:
-        return Odd(_text(frame, "odd", settle, 100), _text(frame, "shown", settle, 60))
+        return Odd(_text(frame, "odd", 100), settled(_text(frame, "shown", 60)))
     try:
-        return _cleaned(child.plain(frame.get("v")), settle)
+        return _cleaned(child.plain(frame.get("v")))
     except TypeError as error:
         return Odd(str(error))
 
 
-def _cleaned(value: Any, settle: Callable[[str], str]) -> Any:
+def _cleaned(value: Any) -> Any:
     """An answer whose texts can be shown."""
     if isinstance(value, str):
-        return clean(settle(value), child.MOST_TEXT)
+        return clean(settled(value), child.MOST_TEXT)
     if isinstance(value, list):
-        return [_cleaned(item, settle) for item in value]
+        return [_cleaned(item) for item in value]
     if isinstance(value, dict):
-        return {clean(settle(key)): _cleaned(item, settle) for key, item in value.items()}
+        return {clean(settled(key)): _cleaned(item) for key, item in value.items()}
     return value
 
 

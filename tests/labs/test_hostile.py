@@ -177,7 +177,8 @@ assert len(seen) > 5_000 and not found, (len(seen), found)"""
 
 def test_nothing_leads_to_the_hook() -> None:
     """From all modules and from all that stands in for something else, by everything that an object holds."""
-    code = f"{right()}\nimport __main__\nif not hasattr(__main__, 'walked'):\n    exec({REACHED!r})\n__main__.walked = True\n"
+    once = f"import __main__\nif not hasattr(__main__, 'walked'):\n    exec({REACHED!r})\n__main__.walked = True\n"
+    code = f"{right()}\n{once}"
     report = judged(code, "first-in-first-out")
     assert report.passed, report
 
@@ -206,7 +207,22 @@ def test_who_runs_while_the_hook_runs_sees_no_frame_of_it() -> None:
     assert report.results[0].failure is None, report.results[0].reason
 
 
-def test_refusals_are_told_a_few_times_and_do_not_flood() -> None:
+def test_who_takes_the_channel_away_to_be_refused_in_silence_is_ended() -> None:
+    for away in ("os.dup2(os.open(os.devnull, os.O_WRONLY), 4)", "os.close(4)"):
+        line = f"import os\nkept = os.dup(4)\n{away}\n"
+        line += "try: os.system('true')\nexcept OSError: pass\nos.dup2(kept, 4)"
+        report = judged(with_line("add", line), "first-in-first-out")
+        assert report.results[0].reason == "its process ended with exit code 1, in 'add a'"
+
+
+def test_many_refusals_do_not_hide_another() -> None:
+    line = "import os, sys\nfor word in 'fork exec spawn kill remove rename rmdir mkdir'.split() * 9:\n    name = 'os.' + word\n"
+    line += "    try: sys.audit(name)\n    except PermissionError: pass\n"
+    line += "try: open('/etc/passwd')\nexcept PermissionError: pass"
+    assert "opening a file that is not its own" in judged(with_line("add", line), "first-in-first-out").notes
+
+
+def test_each_refusal_is_told_once_and_does_not_flood() -> None:
     line = "import os\nfor _ in range(200):\n    try: os.system('true')\n    except PermissionError: pass"
     assert judged(with_line("add", line), "first-in-first-out").notes == ("os.system: not in a lab",)
 

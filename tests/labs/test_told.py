@@ -81,8 +81,7 @@ def test_hidden_cases_tell_how_many_fail_by_which_cause_and_one_sentence(teller:
 
 def test_the_teacher_is_told_what_it_was_in_words_of_ours() -> None:
     found = {
-        name: verify(LAB, teller + right() + SPY, only=["backs-off"], seed="secret")
-        for name, teller in TELLERS.items()
+        name: verify(LAB, teller + right() + SPY, only=["backs-off"], seed="secret") for name, teller in TELLERS.items()
     }
     assert found["by exit codes"].teacher_notes == ("its process ended",)
     assert found["by signals"].teacher_notes == ("its process was ended",)
@@ -151,7 +150,9 @@ MISTAKES = {
     "a key that is an object": "{}[self]",
     "prints itself": "print(self)\nraise ValueError",
     "a loop of many lines": "n = 0\nwhile True:\n    n += 1\n    n -= 1\n    n *= 2\n    n //= 2\n    n ^= 1",
-    "where it is": "import os\nprint(os.getcwd(), os.path.dirname(os.getcwd()), os.__file__)\nraise ValueError(os.getcwd())",
+    "where it is": "import os\nprint(os.getcwd(), os.path.dirname(os.getcwd()))\nraise ValueError(os.getcwd())",
+    "where Python is": "import os\nraise ValueError(os.__file__)",
+    "answers with itself": "return self",
     "a name that is not there": "from collections import orderddict",
 }
 
@@ -180,13 +181,13 @@ def test_of_paths_the_last_part_is_told() -> None:
         f"No such file: '{home}/data.txt'": "No such file: 'data.txt'",
         f"in {home}": "in k8slab-lab",
         f"{os.__file__}:12: it": f"{Path(os.__file__).name}:12: it",
-        "/home/ann/a/b.py, /usr/lib/x.so": "b.py, x.so",
+        "/opt/ann/a/b.py, /usr/lib/x.so": "b.py, x.so",
         "/registry/pods/default/web is no path": "/registry/pods/default/web is no path",
         "https://example.org/usr/lib": "https://example.org/usr/lib",
         "a/b and /apis/apps/v1": "a/b and /apis/apps/v1",
         "<queue at 0x7f12ab> and <q at 0x7f": "<queue at 0x…> and <q at 0x…",
     }.items():
-        assert settled(text, home) == expected
+        assert settled(text) == expected
 
 
 # -- honest mistakes are named ---------------------------------------------------------------------

@@ -205,7 +205,8 @@ PRIES: dict[str, tuple[str, str]] = {
         "os.mknod: not in a lab",
     ),
     "a hook of its own": (
-        "import sys\nsaid = []\nsys.addaudithook(lambda *of: said.append(of))\nsys.audit('x')\nif not said: 1 / 0\ngot = 1",
+        "import sys\nsaid = []\nsys.addaudithook(lambda *of: said.append(of))\n"
+        "sys.audit('x')\nif not said: 1 / 0\ngot = 1",
         "sys.addaudithook: not in a lab",
     ),
     "a part of the interpreter, made anew": (
@@ -213,9 +214,19 @@ PRIES: dict[str, tuple[str, str]] = {
         "imp.create_builtin: not in a lab",
     ),
     "compiled code by another name": (
-        "import _imp, types, _struct\nfile = _struct.__file__.replace('_struct', '_ctypes')\n"
+        "import _imp, sys, types\nfile = [one for one in sys.path if one.endswith('/lib-dynload')][0] + '/_ctypes.so'\n"
         "got = _imp.create_dynamic(types.SimpleNamespace(name='harmless._ctypes', origin=file))",
         "importing _ctypes: not in a lab",
+    ),
+    "compiled code that it wrote": (
+        "import _imp, os, types\nopen('x.so', 'wb').write(b'ELF')\n"
+        "got = _imp.create_dynamic(types.SimpleNamespace(name='x', origin=os.getcwd() + '/x.so'))",
+        "importing a compiled module: not in a lab",
+    ),
+    "compiled code around by a folder": (
+        "import _imp, os, sys, types\nfile = [one for one in sys.path if one.endswith('/lib-dynload')][0]\n"
+        "got = _imp.create_dynamic(types.SimpleNamespace(name='x', origin=file + '/../' * 9 + os.getcwd() + '/x.so'))",
+        "importing a compiled module: not in a lab",
     ),
     "a name that the codec asks the solution about": (
         "import codecs\ncodecs.register_error('surrogateescape', lambda e: (b'/../../etc/passwd', e.end))\n"
