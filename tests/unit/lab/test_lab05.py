@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
@@ -228,6 +229,7 @@ def test_in_process_judges_the_same() -> None:
     for code in [LAB.solution, LAB.second, *codes]:
         inside, outside = verify(LAB, code, runner=InProcessRunner()), verify(LAB, code)
         assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+    gc.collect()  # here, where it is expected, and not in the middle of another test
 
 
 def test_what_a_client_does_when_it_is_dropped_is_not_taken_for_its_output() -> None:
