@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
         "answer is judged and recorded (k8slab progress). Exit code: 0 right, 1 wrong, 2 wrong usage or no answer.",
     )
     parser.add_argument("topic", nargs="?", metavar="TOPIC", help="what about; without it the topics are listed")
-    parser.add_argument("--seed", default="1", metavar="N", help="which exercise: a number or a short text (default 1)")
+    parser.add_argument("--seed", metavar="N", help="which exercise: a number or a short text (default 1)")
     parser.add_argument("--answer", action="store_true", help="print the answer and why")
     parser.add_argument("--list", action="store_true", help="list the topics")
     how = parser.add_mutually_exclusive_group()
@@ -39,12 +39,15 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
-    from k8slab.drill import drill
+    from k8slab.drill import TOPICS, drill
 
+    if args.topic is None and not args.list and (given := _needs_topic(args)):
+        print(f"k8slab drill: {given}: which topic? expected one of {', '.join(TOPICS)}", file=sys.stderr)
+        return 2
     if args.list or args.topic is None:
         return _list()
     try:
-        one = drill(args.topic, args.seed)
+        one = drill(args.topic, "1" if args.seed is None else args.seed)
     except ValueError as error:
         print(f"k8slab drill: {error}", file=sys.stderr)
         return 2
@@ -66,6 +69,17 @@ def run(args: argparse.Namespace) -> int:
     elif args.attempt is None and not args.ask:
         _how_to_go_on(one)
     return code
+
+
+def _needs_topic(args: argparse.Namespace) -> str:
+    """The first option that was given and means nothing without a topic."""
+    given = {
+        "--try": args.attempt is not None,
+        "--ask": args.ask,
+        "--answer": args.answer,
+        "--seed": args.seed is not None,
+    }
+    return next((option for option, is_given in given.items() if is_given), "")
 
 
 def _list() -> int:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parsers"]
 
+NOTEBOOK, WORK = "notebook or folder", "notebook, Python file or folder"
+
 
 def add_parsers(commands: Any) -> None:
     """Add `lab` and `grade` to the subcommands."""
@@ -24,21 +26,25 @@ def add_parsers(commands: Any) -> None:
     _verb(verbs, "list", _list, "what labs there are")
     start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
     start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
-    verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=True)
+    verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=WORK)
     verify.description = (
         "Run the checks on your notebook or Python file. Exit code: 0 every check passes, 1 one does not, or there is "
         "nothing to check, 2 wrong usage: an unknown lab, check or option."
     )
     _checks(verify)
     verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
-    watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=True)
+    watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=WORK)
     _checks(watch)
-    hint = _verb(verbs, "hint", _hint, "the next hint for a check that fails", lab=True, work=True)
+    hint = _verb(verbs, "hint", _hint, "the next hint for a check that fails", lab=True, work=WORK)
     hint.add_argument("--check", metavar="NAME", help="which one (default: the first that fails)")
     solution = _verb(verbs, "solution", _solution, "the solution", lab=True)
     solution.add_argument("--yes", action="store_true", help="show it although you may not have tried")
-    _verb(verbs, "reset", _reset, "begin anew; your notebook is kept beside", lab=True, work=True)
-    submit = _verb(verbs, "submit", _submit, "pack your notebook for handing in", lab=True, work=True)
+    _verb(verbs, "reset", _reset, "begin anew; your notebook is kept beside", lab=True, work=NOTEBOOK)
+    submit = _verb(verbs, "submit", _submit, "pack your notebook for handing in", lab=True, work=NOTEBOOK)
+    submit.description = (
+        "Pack your notebook for handing in. A Python file cannot be handed in: put its code into the notebook's cells "
+        "first. Exit code: 0 done, 1 not possible, 2 wrong usage."
+    )
     submit.add_argument("--student", required=True, metavar="NAME", help="who you are, as your teacher knows you")
     submit.add_argument("--to", type=Path, default=Path(), metavar="PATH", help="folder or file (default: here)")
     kit = _verb(verbs, "check-kit", _check_kit, "prove that labs keep what they promise")
@@ -62,12 +68,12 @@ def add_parsers(commands: Any) -> None:
     grade.set_defaults(handler=_grade)
 
 
-def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, work: bool = False) -> Any:
+def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, work: str = "") -> Any:
     parser = verbs.add_parser(name, help=text, description=text)
     if lab:
         parser.add_argument("lab", metavar="LAB", help="such as 09 or workqueue")
     if work:
-        parser.add_argument("path", nargs="?", default="", metavar="PATH", help="notebook, Python file or folder")
+        parser.add_argument("path", nargs="?", default="", metavar="PATH", help=work)
     parser.set_defaults(handler=lambda args: _guarded(handler, args))
     return parser
 
@@ -115,7 +121,8 @@ def _start(args: argparse.Namespace) -> int:
     lab = find_lab(args.lab)
     path = start(lab, args.to if args.to is not None else Path(lab.name))
     print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
-    print(_typed(f"open it in JupyterLab, or write a Python file; then: k8slab lab verify {lab.name} {path}"))
+    print(_typed(f"open it in JupyterLab; then: k8slab lab verify {lab.name} {path}"))
+    print("a Python file can be verified, too, but only the notebook can be handed in")
     return 0
 
 
@@ -152,7 +159,9 @@ def _remember(lab: Lab, report: Report) -> None:
     """`k8slab progress` shows it."""
     from k8slab.progress import remember
 
-    remember(lambda progress: progress.done("lab", lab.name, passed=report.passed, points=report.points))
+    remember(
+        lambda progress: progress.done("lab", lab.name, passed=report.passed, points=report.points, of=lab.spec.points)
+    )
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:
@@ -196,7 +205,8 @@ def _watch(args: argparse.Namespace) -> int:
         else:
             print(_typed(report_text(lab, report, path=str(path))), flush=True)
             if report.passed:
-                _remember(lab, report)
+                if not args.check:
+                    _remember(lab, report)
                 return 0
         while not path.exists() or path.stat().st_mtime_ns == seen:
             time.sleep(0.3)

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from k8slab.cli.things import thing
+from k8slab.cli.things import known, thing
 from k8slab.progress import Progress, ProgressError
 
 __all__ = ["add_parser", "run"]
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show(progress: Progress) -> int:
-    table = progress.summary()
+    table = progress.summary(known())
     print(table if len(table) else f"nothing yet (it would be in {progress.path})")
     return 0
 
@@ -87,12 +87,12 @@ def _import(progress: Progress, source: str) -> int:
 
 def _done(progress: Progress, kind: str, name: str) -> int:
     try:
-        known = thing(kind, name)
+        meant = thing(kind, name)
     except ValueError as error:
         print(f"k8slab progress: --done: {error}", file=sys.stderr)
         return 2
-    progress.done(kind, known, **({"right": True} if kind == "drill" else {}))
-    print(f"{kind} {known}: done")
+    progress.done(kind, meant, **({"right": True} if kind == "drill" else {}))
+    print(f"{kind} {meant}: done")
     return 0
 
 

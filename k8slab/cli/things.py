@@ -14,7 +14,7 @@ import yaml
 
 from k8slab.progress import KINDS
 
-__all__ = ["thing"]
+__all__ = ["known", "thing"]
 
 
 def thing(kind: str, name: str) -> str:
@@ -25,7 +25,20 @@ def thing(kind: str, name: str) -> str:
         return _lab(name)
     if kind == "drill":
         return _drill(name)
-    return _one_of(kind, name, sorted(_quizzes()) if kind == "quiz" else list(_chapters()))
+    return _one_of(kind, name, sorted(_quizzes(_book())) if kind == "quiz" else list(_chapters(_book())))
+
+
+def known() -> dict[str, list[str]]:
+    """The names that there are, by kind, of drills the topics; chapters and quizzes where the package lies beside the
+    book."""
+    from k8slab.drill import TOPICS
+    from k8slab.lab import labs
+
+    names = {"lab": [lab.name for lab in labs()], "drill": list(TOPICS)}
+    book = _beside() / "book"
+    if (book / "_toc.yml").is_file():
+        names |= {"chapter": list(_chapters(book)), "quiz": list(_quizzes(book))}
+    return names
 
 
 def _one_of(kind: str, name: str, known: list[str]) -> str:
@@ -62,21 +75,25 @@ def _drill(name: str) -> str:
 # -- the book --------------------------------------------------------------------------------------
 
 
+def _beside() -> Path:
+    return Path(__file__).resolve().parents[2]
+
+
 def _book() -> Path:
     """The book of this folder or one above it, else the one that the package lies beside."""
     here = Path.cwd()
-    for folder in (here, *here.parents, Path(__file__).resolve().parents[2]):
+    for folder in (here, *here.parents, _beside()):
         if (folder / "book" / "_toc.yml").is_file():
             return folder / "book"
     raise ValueError(f"there is no book (book/_toc.yml) in {here} or above it: expected to run in a clone of k8slab")
 
 
-def _quizzes() -> Iterator[str]:
-    return (path.stem for path in (_book() / "quizzes").glob("*.yml"))
+def _quizzes(book: Path) -> Iterator[str]:
+    return (path.stem for path in (book / "quizzes").glob("*.yml"))
 
 
-def _chapters() -> Iterator[str]:
+def _chapters(book: Path) -> Iterator[str]:
     """The book's pages, but those of the reference and those that are labs."""
-    toc: Mapping[str, Any] = yaml.safe_load((_book() / "_toc.yml").read_text(encoding="utf-8"))
+    toc: Mapping[str, Any] = yaml.safe_load((book / "_toc.yml").read_text(encoding="utf-8"))
     pages = [entry["file"] for part in toc["parts"] if part["caption"] != "Reference" for entry in part["chapters"]]
     return (Path(page).name for page in [toc["root"], *pages] if not page.startswith("book/labs/"))

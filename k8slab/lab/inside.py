@@ -104,7 +104,7 @@ class Checker:
         done = all(one in self._passed and self._passed[one] == self._newest(one) for one in checks)
         if done and os.environ.get(NBGRADER) != "autograde":
             points = self.lab.spec.points
-            remember(lambda progress: progress.done("lab", self.lab.name, passed=True, points=points))
+            remember(lambda progress: progress.done("lab", self.lab.name, passed=True, points=points, of=points))
 
     def hint(self, name: str, rung: int = 0) -> str:
         """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there

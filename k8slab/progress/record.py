@@ -18,8 +18,22 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from k8slab.progress.entries import (
+    KINDS,
+    QUESTION,
+    TIME,
+    VERSION,
+    Entries,
+    ProgressError,
+    check,
+    empty,
+    entries_of,
+    later,
+    merged,
+)
 from k8slab.table import Table
 
 try:
@@ -27,19 +41,9 @@ try:
 except ImportError:  # browsers (where fcntl has no flock), Windows
     flock = None  # type: ignore[assignment]
 
-__all__ = ["KINDS", "Progress", "ProgressError", "default_path", "remember"]
+__all__ = ["Progress", "default_path", "remember"]
 
-KINDS = ("chapter", "quiz", "lab", "drill")
-"""What can be done, in the order of the summary."""
-
-VERSION = 1
-QUESTION = "question "
-LONGEST_NAME = 200
-Entries = dict[str, dict[str, dict[str, Any]]]
-
-
-class ProgressError(ValueError):
-    """A file of progress that cannot be used: names it, and says why."""
+UNKNOWN = "not in this version of the book"
 
 
 def default_path() -> Path:
@@ -54,7 +58,7 @@ def default_path() -> Path:
 
 
 def _clock() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.now(UTC).strftime(TIME)
 
 
 class Progress:
@@ -65,12 +69,14 @@ class Progress:
         self._now = now
 
     def done(self, kind: str, name: str, **detail: str | int | float | bool | None) -> None:
-        """Record that something was done. A detail that was true once stays true.
+        """Record that something was done. A detail that was true once stays true, and `points` stay the best, with what
+        they are `of`.
 
-        ValueError: an unknown kind, a name that is empty or too long, a detail that is no scalar.
+        ValueError: an unknown kind, a name that is empty or too long, a detail that is no scalar, or none that can be:
+        `passed` and `right` are true or false, `points` and `of` whole numbers.
         """
-        _check(kind, name, detail)
-        self._record(kind, name, lambda old: _later(old, detail))
+        check(kind, name, detail)
+        self._record(kind, name, lambda old: later(old, detail))
 
     def answered(self, quiz: str, question: str, *, right: bool, questions: Collection[str]) -> None:
         """Record one answer to a quiz that has these questions (ids). With all of them right its chapter is done.
@@ -79,12 +85,12 @@ class Progress:
         """
         if question not in questions:
             raise ValueError(f"question {question!r}: expected one of {', '.join(questions)}")
-        _check("quiz", quiz, {})
+        check("quiz", quiz, {f"{QUESTION}{question}": right})
         asked = [f"{QUESTION}{one}" for one in questions]
 
         def answers(old: Mapping[str, Any]) -> dict[str, Any]:
             kept = {key: value for key, value in old.items() if key in asked}
-            return {"of": len(asked), **_later(kept, {f"{QUESTION}{question}": right})}
+            return {"of": len(asked), **later(kept, {f"{QUESTION}{question}": right})}
 
         detail = self._record("quiz", quiz, answers)
         if all(detail.get(key) is True for key in asked):
@@ -104,21 +110,21 @@ class Progress:
     def export(self) -> dict[str, Any]:
         """Everything, ready for JSON: {version, entries: {kind: {name: {first, last, times, detail}}}}."""
         if not self.path.exists():
-            return {"version": VERSION, "entries": _empty()}
+            return {"version": VERSION, "entries": empty()}
         with self._locked():
             return {"version": VERSION, "entries": self._read()}
 
     def merge(self, exported: Mapping[str, Any], source: str = "the import") -> int:
         """Add what `export` of another place gave; how many entries were new or changed. Twice is as good as once."""
-        incoming = _entries(exported, source)
+        incoming = entries_of(exported, source)
         changed = 0
         with self._locked():
             entries = self._read()
             for kind, named in incoming.items():
                 for name, entry in named.items():
-                    merged = _merged(entries[kind].get(name), entry)
-                    changed += merged != entries[kind].get(name)
-                    entries[kind][name] = merged
+                    known = entries[kind].get(name)
+                    entries[kind][name] = merged(known, entry)
+                    changed += entries[kind][name] != known
             self._write(entries)
         return changed
 
@@ -126,10 +132,13 @@ class Progress:
         """Forget everything."""
         if self.path.exists():
             with self._locked():
-                self._write(_empty())
+                self._write(empty())
 
-    def summary(self) -> Table:
-        """A row for each chapter, quiz and lab, and one for each topic of drills."""
+    def summary(self, known: Mapping[str, Collection[str]] = MappingProxyType({})) -> Table:
+        """A row for each chapter, quiz and lab, and one for each topic of drills.
+
+        `known`: the names that there are, by kind. Of others it tells no result; of a kind without names all are known.
+        """
         entries: Entries = self.export()["entries"]
         rows = [
             (kind, name, _result(entry["detail"]), entry["last"][:10])
@@ -137,7 +146,11 @@ class Progress:
             if kind != "drill"
             for name, entry in entries[kind].items()
         ]
-        return Table([*rows, *_topics(entries["drill"])], ("KIND", "NAME", "RESULT", "LAST"))
+        told = [
+            (kind, name, result if name in known.get(kind, (name,)) else UNKNOWN, last)
+            for kind, name, result, last in [*rows, *_topics(entries["drill"])]
+        ]
+        return Table(told, ("KIND", "NAME", "RESULT", "LAST"))
 
     # -- the file -----------------------------------------------------------------------------------
 
@@ -151,12 +164,12 @@ class Progress:
 
     def _read(self) -> Entries:
         if not self.path.exists():
-            return _empty()
+            return empty()
         try:
             data = json.loads(self.path.read_bytes().decode("utf-8"))
             if isinstance(data, dict) and isinstance(data.get("version"), int) and data["version"] > VERSION:
                 raise _NewerError(f"{self.path}: version {data['version']} was written by a newer k8slab")
-            return _entries(data, str(self.path))
+            return entries_of(data, str(self.path))
         except _NewerError:
             raise
         except ValueError as error:  # also what json and utf-8 raise
@@ -206,68 +219,34 @@ def remember(record: Callable[[Progress], None]) -> None:
             print(sentence, file=sys.stderr)
 
 
-def _empty() -> Entries:
-    return {kind: {} for kind in KINDS}
-
-
-def _check(kind: str, name: str, detail: Mapping[str, Any]) -> None:
-    if kind not in KINDS:
-        raise ValueError(f"kind {kind!r}: expected one of {', '.join(KINDS)}")
-    if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise ValueError(f"name {name[:80]!r}: expected 1 to {LONGEST_NAME} printable characters")
-    for key, value in detail.items():
-        if not isinstance(value, str | int | float | bool | None):
-            raise ValueError(f"detail {key!r}: {value!r}: expected text, a number, true or false")
-
-
-def _later(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The newer details win, but what was true stays true: a lab that was passed stays passed."""
-    return {**old, **{key: True if old.get(key) is True and value is False else value for key, value in new.items()}}
-
-
-def _merged(mine: dict[str, Any] | None, theirs: dict[str, Any]) -> dict[str, Any]:
-    if mine is None:
-        return theirs
-    older, newer = sorted((mine, theirs), key=lambda entry: str(entry["last"]))
-    return {
-        "first": min(mine["first"], theirs["first"]),
-        "last": newer["last"],
-        "times": max(mine["times"], theirs["times"]),
-        "detail": _later(older["detail"], newer["detail"]),
-    }
-
-
-def _entries(data: Any, source: str) -> Entries:
-    """The entries of an exported record, checked. ProgressError says what is wrong where."""
-    if not isinstance(data, Mapping) or data.get("version") != VERSION or not isinstance(data.get("entries"), Mapping):
-        raise ProgressError(f"{source}: expected an object with version {VERSION} and entries")
-    found = _empty()
-    for kind, named in data["entries"].items():
-        if kind not in KINDS or not isinstance(named, Mapping):
-            raise ProgressError(f"{source}: entries.{kind}: expected one of {', '.join(KINDS)}, by name")
-        for name, entry in named.items():
-            found[kind][name] = _entry(entry, f"{source}: {kind} {name!r}")
-    return found
-
-
-def _entry(entry: Any, where: str) -> dict[str, Any]:
-    if not isinstance(entry, Mapping):
-        raise ProgressError(f"{where}: expected first, last, times and detail")
-    first, last, times, detail = (entry.get(key) for key in ("first", "last", "times", "detail"))
-    if not (
-        isinstance(first, str) and isinstance(last, str) and isinstance(times, int) and isinstance(detail, Mapping)
-    ):
-        raise ProgressError(f"{where}: expected first and last (times), times (a number) and detail")
-    return {"first": first, "last": last, "times": times, "detail": dict(detail)}
-
-
 def _result(detail: Mapping[str, Any]) -> str:
     answers = [right for key, right in detail.items() if key.startswith(QUESTION)]
     if answers:
-        left = detail.get("of", len(answers)) - len(answers)
-        return f"{answers.count(True)} of {detail.get('of')} right" + (f", {left} not answered yet" if left else "")
-    parts = [key if value is True else f"{key}={value}" for key, value in detail.items() if value is not None]
-    return ", ".join(parts) or "done"
+        asked = max(detail.get("of", 0), len(answers))
+        left = asked - len(answers)
+        return f"{answers.count(True)} of {asked} right" + (f", {left} not answered yet" if left else "")
+    parts = [_passed(detail), _points(detail)]
+    parts += [
+        key if value is True else f"{key}={value}"
+        for key, value in detail.items()
+        if value is not None and key not in ("passed", "points", "of")
+    ]
+    return ", ".join(part for part in parts if part) or "done"
+
+
+def _passed(detail: Mapping[str, Any]) -> str:
+    """Points tell by themselves that it is not passed."""
+    if detail.get("passed") is True:
+        return "passed"
+    return "not passed yet" if detail.get("passed") is False and "points" not in detail else ""
+
+
+def _points(detail: Mapping[str, Any]) -> str:
+    """`1 of 16 points`; what they are of is not always known."""
+    if "points" not in detail:
+        return ""
+    points, of = detail["points"], detail.get("of")
+    return f"{points} of {of} points" if of is not None else f"{points} point{'s' * (points != 1)}"
 
 
 def _topics(drills: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str, str]]:

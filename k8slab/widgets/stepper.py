@@ -182,10 +182,12 @@ class Stepper:
     def load(cls, text: str, **options: Any) -> Stepper:
         """A live Stepper on what `share` of a Stepper or a Cluster wrote, at the step it was shared from.
 
-        `options` as for a Stepper. ValueError: no such text.
+        `options` as for a Stepper. ValueError: no such text. TypeError: no text at all.
         """
         from k8slab.cluster import Cluster
 
+        if not isinstance(text, str):
+            raise TypeError(f"text: {text!r}: expected the text that `share` wrote")
         seen = Recording.load(text).seen
         cluster = Cluster.replay(text)
         stepper = cls(cluster, since=cluster.started_seq, live=True, **options)

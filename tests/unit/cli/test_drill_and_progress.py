@@ -107,6 +107,11 @@ def test_an_attempt_can_show_the_answer_too(k8slab: Run) -> None:
         (["rollout", "--ask"], "standard input is no terminal; use --try"),
         (["rollout", "--ask", "--try", "1"], "not allowed with argument"),
         (["rollout", "more"], "unrecognized arguments: more"),
+        (["--try", "x"], "k8slab drill: --try: which topic? expected one of quantities, selectors"),
+        (["--try", ""], "k8slab drill: --try: which topic? expected one of quantities, selectors"),
+        (["--ask"], "k8slab drill: --ask: which topic?"),
+        (["--answer"], "k8slab drill: --answer: which topic?"),
+        (["--seed", "1"], "k8slab drill: --seed: which topic?"),
     ],
 )
 def test_wrong_usage_is_2_and_says_why(
@@ -161,6 +166,42 @@ def test_things_can_be_marked_exported_reset_and_imported(k8slab: Run, tmp_path:
     assert "nothing yet" in k8slab("progress").out
     assert k8slab("progress", "--import", file).out == "1 new or changed\n"
     assert k8slab("progress", "--import", file).out == "0 new or changed\n"
+    assert "chapter   one-deployment   done" in k8slab("progress").out
+
+
+def test_an_import_keeps_names_that_are_not_known_and_tells_no_result_of_them(k8slab: Run, tmp_path: Path) -> None:
+    one = {"first": "2026-05-01T09:00:00Z", "last": "2026-05-01T09:00:00Z", "times": 1, "detail": {"passed": True}}
+    kinds: dict[str, list[str]] = {"chapter": ["raft"], "lab": ["09-workqueue", "99-newer"], "drill": ["raft/1"]}
+    entries = {kind: dict.fromkeys(names, one) for kind, names in kinds.items()}
+    file = tmp_path / "theirs.json"
+    file.write_text(json.dumps({"version": 1, "entries": entries}))
+    assert k8slab("progress", "--import", file).out == "4 new or changed\n"
+    assert [" ".join(line.split()) for line in k8slab("progress").out.splitlines()[1:]] == [
+        "chapter raft not in this version of the book 2026-05-01",
+        "lab 09-workqueue passed 2026-05-01",
+        "lab 99-newer not in this version of the book 2026-05-01",
+        "drill raft not in this version of the book 2026-05-01",
+    ]
+
+
+def test_an_import_that_is_malformed_changes_nothing(k8slab: Run, home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "theirs.json"
+    file.write_text('{"version": 1, "entries": {"lab": {"09-workqueue": {"first": "x", "last": "y", "times": -1}}}}')
+    answer = k8slab("progress", "--import", file)
+    assert (answer.code, answer.out) == (1, "")
+    assert f"{file}: lab '09-workqueue': first: 'x': expected a time such as 2026-05-01T09:00:00Z" in answer.err
+    assert not home.exists()
+
+
+def test_without_a_book_beside_the_package_chapters_are_told_as_they_are(
+    k8slab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k8slab("progress", "--done", "chapter", "one-deployment")
+    monkeypatch.setattr(things, "__file__", str(tmp_path / "site" / "k8slab" / "cli" / "things.py"))
+    foreign = tmp_path / "elsewhere" / "book"
+    foreign.mkdir(parents=True)
+    (foreign / "_toc.yml").write_text("root: theirs\n")
+    monkeypatch.chdir(foreign.parent)
     assert "chapter   one-deployment   done" in k8slab("progress").out
 
 

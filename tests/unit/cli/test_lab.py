@@ -86,6 +86,36 @@ def test_a_helper_in_a_cell_of_the_learners_own_is_named(k8slab, tmp_path: Path)
     assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09", *script).out
 
 
+def test_progress_keeps_the_best_points_of_whole_verifications(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def told() -> str:
+        return " ".join(k8slab("progress").out.splitlines()[-1].split()[:-1])
+
+    mine = tmp_path / "mine.py"
+    mine.write_text(next(m.code for m in LAB.mutants() if m.name == "lost-re-add"))
+    found = k8slab("lab", "verify", "09", str(mine))
+    points = found.out.partition(" of 16 points")[0].split()[-1]
+    assert found.code == 1 and 0 < int(points) < 16
+    assert told() == f"lab 09-workqueue {points} of 16 points"
+    for one in ("verify", "watch"):
+        assert k8slab("lab", one, "09", str(mine), "--check", "first-in-first-out").code == 0
+        assert told() == f"lab 09-workqueue {points} of 16 points", "one check is not the lab"
+    right = tmp_path / "right.py"
+    right.write_text(LAB.solution)
+    assert k8slab("lab", "verify", "09", str(right)).code == 0
+    assert told() == "lab 09-workqueue passed, 16 of 16 points"
+    assert k8slab("lab", "verify", "09", str(mine)).code == 1
+    assert told() == "lab 09-workqueue passed, 16 of 16 points"
+
+
+def test_what_can_be_handed_in_is_said_before_a_python_file_is_refused(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    started = k8slab("lab", "start", "09").out.splitlines()
+    assert started[-1] == "a Python file can be verified, too, but only the notebook can be handed in"
+    for verb, takes in {"submit": False, "reset": False, "verify": True, "watch": True, "hint": True}.items():
+        said = " ".join(k8slab("lab", verb, "--help").out.split())
+        assert ("notebook, Python file or folder" in said) is takes
+    assert "A Python file cannot be handed in" in " ".join(k8slab("lab", "submit", "--help").out.split())
+
+
 def test_help_tells_the_exit_codes(k8slab) -> None:  # type: ignore[no-untyped-def]
     said = " ".join(k8slab("lab", "verify", "--help").out.split())
     assert "0 every check passes, 1 one does not" in said and "2 wrong usage: an unknown lab, check or option" in said

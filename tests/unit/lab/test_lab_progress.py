@@ -17,7 +17,7 @@ ONLY_UP = """
     ),
 )
 """
-PASSED = [("lab", "77-counter", "passed, points=2")]
+PASSED = [("lab", "77-counter", "passed, 2 of 2 points")]
 
 
 @pytest.fixture

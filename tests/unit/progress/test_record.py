@@ -55,6 +55,20 @@ def test_the_real_clock_is_read_at_the_edge(path: Path) -> None:
         ("lab", "a\nb", {}, "expected 1 to 200 printable"),
         ("lab", "x" * 201, {}, "expected 1 to 200 printable"),
         ("lab", "x", {"hints": [1]}, r"detail 'hints': \[1\]: expected text, a number, true or false"),
+        ("lab", "x", {"passed": 1}, "detail 'passed': 1: expected true or false"),
+        ("lab", "x", {"passed": None}, "detail 'passed': None: expected true or false"),
+        ("drill", "x/1", {"right": "yes"}, "detail 'right': 'yes': expected true or false"),
+        ("lab", "x", {"points": -1}, "detail 'points': -1: expected a whole number from 0 to 1000000000"),
+        ("lab", "x", {"points": True}, "detail 'points': True: expected a whole number"),
+        ("lab", "x", {"points": 1.5}, "detail 'points': 1.5: expected a whole number"),
+        ("lab", "x", {"of": 10**9 + 1}, "detail 'of': 1000000001: expected a whole number from 0 to 1000000000"),
+        ("lab", "x", {"points": 17, "of": 16}, "detail 'points': 17: expected at most 16, which it is of"),
+        ("lab", "x", {"load": float("nan")}, r"detail 'load': nan: expected a number from -1e\+30 to 1e\+30"),
+        ("lab", "x", {"load": float("inf")}, "detail 'load': inf: expected a number from"),
+        ("lab", "x", {"load": 10**400}, "detail 'load': 10+: expected a number from"),
+        ("lab", "x", {"note": "\x1b[2J"}, "detail 'note': .*: expected at most 200 printable characters"),
+        ("lab", "x", {"note": "y" * 201}, "detail 'note': .*: expected at most 200 printable characters"),
+        ("lab", "x", {"a\nb": 1}, "expected a name of at most 200 printable characters"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(path: Path, kind: str, name: str, detail: Any, says: str) -> None:
@@ -86,6 +100,86 @@ def test_tries_are_told_where_an_exercise_took_more_than_one(at: Callable[[str],
     assert at(ONE).summary().rows == (("drill", "rollout", "2 right of 2, 4 tries", "2026-05-01"),)
 
 
+@pytest.mark.parametrize(
+    ("details", "result"),
+    [
+        pytest.param(
+            [{"passed": False, "points": 1, "of": 16}], "1 of 16 points", id="what is missing is told by points"
+        ),
+        pytest.param([{"passed": False, "points": 0, "of": 16}], "0 of 16 points", id="also none of them"),
+        pytest.param([{"passed": True, "points": 16, "of": 16}], "passed, 16 of 16 points", id="passed"),
+        pytest.param([{"passed": False}], "not passed yet", id="no points are known"),
+        pytest.param([{"passed": False, "points": 1}], "1 point", id="one point of an unknown number"),
+        pytest.param([{"passed": True, "points": 2}], "passed, 2 points", id="two of an unknown number"),
+        pytest.param(
+            [{"passed": True, "points": 16, "of": 16}, {"passed": False, "points": 9, "of": 16}],
+            "passed, 16 of 16 points",
+            id="the best points stay as what was passed stays",
+        ),
+        pytest.param(
+            [{"passed": False, "points": 9, "of": 16}, {"passed": False, "points": 11, "of": 16}],
+            "11 of 16 points",
+            id="better ones take their place",
+        ),
+        pytest.param(
+            [{"passed": True, "points": 16}, {"passed": False, "points": 9, "of": 16}],
+            "passed, 16 of 16 points",
+            id="an older record did not say of how many",
+        ),
+        pytest.param(
+            [{"passed": False, "points": 9, "of": 16}, {"passed": True, "points": 16}],
+            "passed, 16 of 16 points",
+            id="the newer one does not say of how many",
+        ),
+        pytest.param(
+            [{"passed": False, "points": 9, "of": 16}, {"passed": True, "points": 20}],
+            "passed, 20 points",
+            id="more than there were are of another number",
+        ),
+        pytest.param(
+            [{"passed": True, "points": 16, "of": 16}, {"passed": False, "points": 17, "of": 20}],
+            "passed, 16 of 16 points",
+            id="16 of 16 is more than 17 of 20",
+        ),
+        pytest.param(
+            [{"passed": False, "points": 10, "of": 20}, {"passed": False, "points": 9, "of": 16}],
+            "9 of 16 points",
+            id="9 of 16 is more than 10 of 20",
+        ),
+    ],
+)
+def test_a_labs_points_are_told_in_words_and_stay_the_best(
+    at: Callable[[str], Progress], tmp_path: Path, details: list[dict[str, Any]], result: str
+) -> None:
+    for now, detail in zip((ONE, TWO), details, strict=False):
+        at(now).done("lab", "01-queue", **detail)
+    assert at(TWO).summary().rows[0][2] == result
+    places = [Progress(tmp_path / f"{n}.json", now=lambda now=now: now) for n, now in enumerate((ONE, TWO))]  # type: ignore[misc]
+    for place, detail in zip(places, details, strict=False):
+        place.done("lab", "01-queue", **detail)
+    for here, there in (places, places[::-1]):
+        here.merge(there.export())
+    assert {place.summary().rows[0][2] for place in places} == {result}, "from two machines, in either direction"
+
+
+def test_names_that_this_version_does_not_know_are_kept_without_a_result(at: Callable[[str], Progress]) -> None:
+    record = at(ONE)
+    record.done("chapter", "raft")
+    for lab in ("01-queue", "99-newer"):
+        record.done("lab", lab, passed=True)
+    for drill in ("rollout/1", "raft/1"):
+        record.done("drill", drill, right=True)
+    told = [tuple(row[:3]) for row in record.summary({"lab": ["01-queue"], "drill": ["rollout"]}).rows]
+    assert told == [
+        ("chapter", "raft", "done"),
+        ("lab", "01-queue", "passed"),
+        ("lab", "99-newer", "not in this version of the book"),
+        ("drill", "rollout", "1 right of 1"),
+        ("drill", "raft", "not in this version of the book"),
+    ]
+    assert entry(record, "lab", "99-newer")["detail"] == {"passed": True}
+
+
 # -- quizzes ----------------------------------------------------------------------------------------
 
 
@@ -113,6 +207,16 @@ def test_a_question_that_the_bank_has_no_more_counts_no_more(at: Callable[[str],
     at(ONE).answered("etcd", "old", right=True, questions=["old", "one"])
     at(ONE).answered("etcd", "one", right=False, questions=["one", "new"])
     assert rows(at(ONE)) == [("quiz", "etcd", "0 of 2 right, 1 not answered yet")]
+
+
+def test_two_machines_with_two_versions_of_a_quiz_do_not_give_less_than_no_question_left(
+    at: Callable[[str], Progress], tmp_path: Path
+) -> None:
+    at(ONE).answered("etcd", "one", right=True, questions=["one"])
+    other = Progress(tmp_path / "other.json", now=lambda: TWO)
+    other.answered("etcd", "two", right=False, questions=["two"])
+    other.merge(at(ONE).export())
+    assert ("quiz", "etcd", "1 of 2 right") in rows(other)
 
 
 def test_a_question_of_another_quiz_is_refused(path: Path) -> None:
@@ -204,6 +308,17 @@ def test_an_export_can_be_imported_elsewhere_and_twice(at: Callable[[str], Progr
     assert back.export() == other.export()
 
 
+def imported(name: str = "a", **changes: Any) -> dict[str, Any]:
+    """A record with one lab, well-formed but for the changes."""
+    one = {"first": ONE, "last": TWO, "times": 1, "detail": {"passed": True}, **changes}
+    return {"version": 1, "entries": {"lab": {name: one}}}
+
+
+def test_what_an_import_is_made_of_here_is_well_formed(path: Path) -> None:
+    assert Progress(path).merge(imported("99-of-another-version")) == 1
+    assert rows(Progress(path)) == [("lab", "99-of-another-version", "passed")]
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -211,7 +326,30 @@ def test_an_export_can_be_imported_elsewhere_and_twice(at: Callable[[str], Progr
         ({"version": 1}, "expected an object with version 1 and entries"),
         ({"version": 1, "entries": {"book": {}}}, "entries.book: expected one of chapter, quiz"),
         ({"version": 1, "entries": {"lab": {"a": 3}}}, "lab 'a': expected first, last, times and detail"),
-        ({"version": 1, "entries": {"lab": {"a": {"first": 1}}}}, "lab 'a': expected first and last"),
+        (
+            {"version": 1, "entries": {"lab": {"a": {"first": 1}}}},
+            "there: lab 'a': first: 1: expected a time such as 20",
+        ),
+        (imported(first="yesterday"), "lab 'a': first: 'yesterday': expected a time such as 2026-05-01T09:00:00Z"),
+        (imported(last="2026-02-30T09:00:00Z"), "lab 'a': last: '2026-02-30T09:00:00Z': expected a time"),
+        (imported(last="2026-5-1T9:0:0Z"), "lab 'a': last: '2026-5-1T9:0:0Z': expected a time"),
+        (imported(last="2026-05-01T09:00:00+02:00"), "lab 'a': last: .*: expected a time"),
+        (imported(last=None), "lab 'a': last: None: expected a time"),
+        (imported(times=-3), "lab 'a': times: -3: expected a whole number from 1 to 1000000000"),
+        (imported(times=0), "lab 'a': times: 0: expected a whole number from 1"),
+        (imported(times=True), "lab 'a': times: True: expected a whole number from 1"),
+        (imported(times=1e300), r"lab 'a': times: 1e\+300: expected a whole number from 1"),
+        (imported(times=10**10), "lab 'a': times: 10000000000: expected a whole number from 1 to 1000000000"),
+        (imported(detail=[]), r"lab 'a': detail: \[\]: expected an object"),
+        (imported(detail={"passed": "yes"}), "lab 'a': detail 'passed': 'yes': expected true or false"),
+        (imported(detail={"points": "16"}), "lab 'a': detail 'points': '16': expected a whole number from 0"),
+        (imported(detail={"points": float("nan")}), "lab 'a': detail 'points': nan: expected a whole number from 0"),
+        (imported(detail={"seed": float("-inf")}), "lab 'a': detail 'seed': -inf: expected a number from"),
+        (imported(detail={"question one": 1}), "lab 'a': detail 'question one': 1: expected true or false"),
+        (imported(detail={"hints": {}}), "lab 'a': detail 'hints': {}: expected text, a number, true or false"),
+        (imported(""), "lab '': name '': expected 1 to 200 printable characters"),
+        (imported("\x1b[2J"), "expected 1 to 200 printable characters"),
+        (imported("\ud800"), "expected 1 to 200 printable characters"),
     ],
 )
 def test_what_is_no_record_cannot_be_imported(path: Path, data: Any, says: str) -> None:
