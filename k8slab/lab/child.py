@@ -18,6 +18,7 @@ import io
 import json
 import os
 import sys
+import time
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -154,6 +155,11 @@ def described(error: BaseException, code: str, solution: types.CodeType | None =
     except BaseException:  # its own __str__ may do anything
         text = ""
     return {"type": type_name(error), "text": text, "line": line, "code": shown, "where": exact(where, 100)}
+
+
+Clock = Callable[[], float]
+_LONGEST_LOAD, _MOST_LOAD_WORK = 0.5, 0.05
+"""Seconds of wall time and of work that loading a solution may take."""
 
 
 class Player:
@@ -466,6 +472,16 @@ def flush() -> None:
         sys.stdout = sys.__stdout__
 
 
+def is_slow_to_load(player: Player, monotonic: Clock = time.monotonic, busy: Clock = time.process_time) -> bool:
+    """Whether loading, once everything is imported, takes what the schedules need: it is done anew for each of them."""
+    started, worked = monotonic(), busy()
+    try:
+        player.names()
+    except BaseException:  # it loads only once: every schedule will tell
+        return False
+    return monotonic() - started > _LONGEST_LOAD or busy() - worked > _MOST_LOAD_WORK
+
+
 def serve(
     requests: Iterable[str], setup: Mapping[str, Any], missing: list[str], send: Callable[[Mapping[str, Any]], None]
 ) -> None:
@@ -476,8 +492,9 @@ def serve(
     except BaseException as error:  # whatever the learner's code does at its top level
         send({"problem": player.described(error)})
         return
+    slow = is_slow_to_load(player)
     flush()
-    send({"ready": True, "missing": missing})
+    send({"ready": True, "missing": missing, "slow": slow})
     for line in requests:
         request = json.loads(line)
         number = request["number"]

@@ -114,7 +114,7 @@ class Checker:
 
 
 _PLAIN = {
-    "unwritten": "Write it first: the check plays the operations that its schedule shows.",
+    "unwritten": "Write it: the check plays it, among the operations that its schedule shows.",
     "raised": "Look at the line that raised, and at the schedule before it: what did that line work on?",
     "ended": "Which loop does not end, and what does it wait for? Nothing in a lab waits for real time.",
 }
@@ -131,7 +131,8 @@ def hint_for(lab: Lab, report: Report | None, name: str, rung: int) -> str:
     shown = results[0].failure if results else None
     cause = shown.broken.cause if shown is not None and shown.broken is not None else (causes or ("",))[0]
     if cause in _PLAIN:
-        return _PLAIN[cause]
+        named = shown.broken if cause == "unwritten" and shown is not None else None
+        return (f"{named.why}. " if named is not None else "") + _PLAIN[cause]
     ladder = check.ladder(cause) or next(iter(check.hints.values()), ("What does each step of the schedule read?",))
     number = min(max(1, rung), len(ladder))
     return f"hint {number} of {len(ladder)}: {ladder[number - 1]}"

@@ -48,6 +48,10 @@ CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
 _MOST_PRINTED = 4_000
 _START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
+SLOW = (
+    "the cells take too long to load: they are loaded anew for every schedule, so keep out of them what is no "
+    "definition"
+)
 _FORGED = "it wrote into the channel of the answers"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]*")
 _PREFIX = "k8slab-lab-"
@@ -256,6 +260,9 @@ class _ChildSession:
             if problem.type == "MemoryError":
                 raise Problem(None, f"while it was loaded: {self._too_much(_LOAD_SECONDS)}", self.notes)
             raise Problem(problem, notes=self.notes)
+        if frame.get("slow") is True:
+            self._kill()
+            raise Problem(None, SLOW, self.notes)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
@@ -438,6 +445,8 @@ class InProcessRunner:
             player.names()
         except BaseException as error:
             raise Problem(_raised(player.described(error))) from None
+        if child.is_slow_to_load(player):
+            raise Problem(None, SLOW)
         return _InProcessSession(player)
 
 

@@ -51,10 +51,12 @@ def answer_text(value: Any) -> str:
 
 
 def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:
-    """The schedule as text: step, operation, answer; a mark where it breaks."""
+    """The schedule as text: step, operation, answer; a mark where it breaks. Of what comes after an early end only how
+    much it is."""
     rows = [(str(step.number), " ".join(step.op), answer_text(step.result)) for step in record.steps]
-    for position in range(len(record.steps), len(record.script)):
-        rows.append((str(position + 1), " ".join(record.script[position]), NOT_REACHED))
+    left = record.script[len(record.steps) :]
+    if left:
+        rows.append((str(len(rows) + 1), " ".join(left[0]), "does not end" if record.ended else NOT_REACHED))
     if len(rows) > most:
         first = max(0, min(broken_at, len(rows)) - most)
         rows = rows[first : first + most]
@@ -63,6 +65,8 @@ def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:
     for number, op, answer in rows:
         mark = "✗" if number == str(broken_at) else " "
         lines.append(f"  {mark} {number:>3}  {op:{width}}  {answer}".rstrip())
+    if len(left) > 1:
+        lines.append(f"         ({len(left) - 1} more, {NOT_REACHED})")
     return "\n".join(lines)
 
 
@@ -129,8 +133,8 @@ def report_text(lab: Lab, report: Report, *, details: bool = True, path: str = "
             known = recognised(lab, result)
             text = failure_text(report.lab, result, path) + (f"\n{known}" if known else "")
             lines += ["        " + line for line in text.split("\n")]
-    waiting = dict.fromkeys(result.reason for result in report.results if _is_unwritten(result))
-    lines += [] if report.problem else [*waiting]
+        elif details and _is_unwritten(result):
+            lines.append(f"        {result.reason}")
     if len(report.results) != 1:
         (public, public_all), (hidden, hidden_all) = report.counts()
         sums = f"public {public}/{public_all}, hidden {hidden}/{hidden_all}"

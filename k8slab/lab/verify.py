@@ -14,11 +14,12 @@ import re
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 
 from k8slab.lab.model import Broken, Case, Check, LabSpec, Odd, Outcome, Raised, Record, Report, Result, Script
 from k8slab.lab.runner import Limits, Problem, Runner, Session, Setup, default_runner
 from k8slab.lab.shrink import shrink
-from k8slab.lab.source import Lab
+from k8slab.lab.source import Lab, names_of
 
 __all__ = ["judge", "raised_text", "replay", "setup_of", "verify"]
 
@@ -72,6 +73,10 @@ def verify(
     wanted = tuple(only)
     checks = [lab.spec.check(name) for name in wanted] if wanted else list(lab.spec.checks)
     player = _Player(lab.spec, elsewhere)
+    none = misnamed(lab.spec, code)
+    if none and not any(name in names_of([code]) for name in lab.spec.names):
+        nothing = tuple(_nothing(check, seed) for check in checks)
+        return Report(lab.name, nothing, seed, problem="; ".join(none))
     notes = [runner.says] if runner.says else []
     try:
         player.session = runner.open(setup_of(lab, code, limits))
@@ -86,7 +91,7 @@ def verify(
     except Problem as problem:
         results = tuple(_nothing(check, seed) for check in checks)
         notes += problem.notes
-        why = str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)
+        why = str(problem) if problem.raised is None else load_text(lab, code, problem.raised, elsewhere)
         return Report(lab.name, results, seed, tuple(dict.fromkeys(notes)), why)
     player.forget_limits()
     try:
@@ -116,12 +121,45 @@ def replay(
         session.close()
 
 
+def load_text(lab: Lab, code: str, raised: Raised, elsewhere: Collection[str] = ()) -> str:
+    """What was raised while the solution was loaded, at a place that a learner finds: cells have no line 63."""
+    text = re.sub(r" \(<solution>, line \d+\)", "", raised.text)
+    if raised.type == "SyntaxError" and raised.code.startswith(("%", "!")):
+        text += " (what begins with % or ! is IPython's: solution cells are plain Python)"
+    place = _place(code, raised.line) if raised.where in ("", "<module>") else raised.where
+    shown = raised_text(raised._replace(text=text, where=place), elsewhere)
+    return "; ".join([shown, *misnamed(lab.spec, code)])
+
+
+def _place(code: str, line: int) -> str:
+    """`line 3 of class WorkQueue`: counted from the definition that a line belongs to; "" outside of all."""
+    lines = code.split("\n")[:line]
+    for at in range(len(lines) - 1, -1, -1):
+        found = re.match(r"(?:async )?(class|def) \w+", lines[at])
+        if found:
+            return f"line {line - at} of {found[0]}"
+    return ""
+
+
+def misnamed(spec: LabSpec, code: str) -> list[str]:
+    """A sentence for each name that the lab asks for and the code has under another spelling; one if it has none."""
+    there = names_of([code])
+    missing = [name for name in spec.names if name not in there]
+    texts = []
+    for name in missing:
+        like = get_close_matches(name.lower(), {one.lower(): one for one in there}, 1, 0.85)
+        texts += [f"it defines no {name}, but a {one}" for one in sorted(there) if like and one.lower() == like[0]]
+    if not texts and len(missing) == len(spec.names):
+        texts = [f"it defines no {', no '.join(missing)}"]
+    return texts
+
+
 def raised_text(raised: Raised, elsewhere: Collection[str] = ()) -> str:
     """What was raised; of a name that only another cell defines, where it belongs."""
     found = re.match(r"name '(\w+)' is not defined", raised.text)
     if raised.type != "NameError" or found is None or found[1] not in elsewhere:
         return str(raised)
-    owner = raised.where.partition(".")[0]
+    owner = raised.where.rpartition(" ")[2].partition(".")[0]
     there = "the cell that uses it" if owner in ("", "<module>") else f"the cell of `{owner}`"
     return (
         f"{raised}. `{found[1]}` is defined in another cell; only the cells given in the lab count: "
