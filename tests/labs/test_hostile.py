@@ -216,8 +216,8 @@ def test_who_takes_the_channel_away_to_be_refused_in_silence_is_ended() -> None:
 
 
 def test_many_refusals_do_not_hide_another() -> None:
-    line = "import os, sys\nfor word in 'fork exec spawn kill remove rename rmdir mkdir'.split() * 9:\n    name = 'os.' + word\n"
-    line += "    try: sys.audit(name)\n    except PermissionError: pass\n"
+    line = "import os, sys\nfor word in 'fork exec spawn kill remove rename rmdir mkdir'.split() * 9:\n"
+    line += "    name = 'os.' + word\n    try: sys.audit(name)\n    except PermissionError: pass\n"
     line += "try: open('/etc/passwd')\nexcept PermissionError: pass"
     assert "opening a file that is not its own" in judged(with_line("add", line), "first-in-first-out").notes
 
