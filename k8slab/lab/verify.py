@@ -144,6 +144,8 @@ def _place(code: str, line: int) -> str:
 def misnamed(spec: LabSpec, code: str) -> list[str]:
     """A sentence for each name that the lab asks for and the code has under another spelling; one if it has none."""
     there = names_of([code])
+    if not there:
+        return []  # not even Python, or nothing at all: that is told already
     missing = [name for name in spec.names if name not in there]
     texts = []
     for name in missing:

@@ -122,7 +122,7 @@ while True: time.sleep(1)
 
 def test_answers_to_what_was_not_asked_yet_are_refused() -> None:
     started = time.monotonic()
-    report = verify(LAB, FORGED)
+    report = verify(LAB, LAB.starter_code + FORGED)
     assert time.monotonic() - started < 30
     assert report.points == 0 and report.counts()[0][0] == 0
     assert {one.reason.partition(", in")[0] for one in report.results} == {"it wrote into the channel of the answers"}

@@ -35,7 +35,7 @@ def test_a_students_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-unty
     again = k8slab("lab", "start", "09")
     assert again.code == 1 and "is there already" in again.err
     hint = k8slab("lab", "hint", "workqueue")
-    assert hint.code == 0 and "Write it first" in hint.out
+    assert hint.code == 0 and "is not written yet. Write it" in hint.out
     assert k8slab("lab", "solution", "09").code == 1
     assert "self.processing" in k8slab("lab", "solution", "09", "--yes").out
     solve(path)
