@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.counts import SOAK
+from tests.programs import needs
 
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
@@ -78,3 +79,13 @@ def book_html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from k8slab.dev import pages
 
     return pages.build(Path(__file__).resolve().parents[1], tmp_path_factory.mktemp("book"))
+
+
+@pytest.fixture(scope="session")
+def edition(book_html: Path) -> Path:
+    """The folder of the browser edition among the book's pages."""
+    lite = book_html / "lite"
+    if not lite.is_dir():
+        needs("npm")  # without it there is an edition only where Pyodide was downloaded before
+        pytest.fail("npm is installed, and the book was built without its browser edition")
+    return lite

@@ -10,10 +10,11 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from k8slab.progress import remember
 from k8slab.table import Table
 
 if TYPE_CHECKING:
-    from k8slab.drill import Drill, Verdict
+    from k8slab.drill import Drill
 
 __all__ = ["add_parser", "run"]
 
@@ -24,10 +25,10 @@ def add_parser(commands: Any) -> None:
         "drill",
         help="generated exercises with answers and explanations",
         description="Print an exercise; the same topic and seed give the same one everywhere. With --try or --ask an "
-        "answer is judged and recorded (k8slab progress). Exit code: 0 right, 1 wrong, 2 wrong usage.",
+        "answer is judged and recorded (k8slab progress). Exit code: 0 right, 1 wrong, 2 wrong usage or no answer.",
     )
     parser.add_argument("topic", nargs="?", metavar="TOPIC", help="what about; without it the topics are listed")
-    parser.add_argument("--seed", default="1", metavar="N", help="which exercise: a number or a short text (default 1)")
+    parser.add_argument("--seed", metavar="N", help="which exercise: a number or a short text (default 1)")
     parser.add_argument("--answer", action="store_true", help="print the answer and why")
     parser.add_argument("--list", action="store_true", help="list the topics")
     how = parser.add_mutually_exclusive_group()
@@ -38,17 +39,23 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
-    from k8slab.drill import drill
+    from k8slab.drill import TOPICS, drill
 
+    if args.topic is None and not args.list and (given := _needs_topic(args)):
+        print(f"k8slab drill: {given}: which topic? expected one of {', '.join(TOPICS)}", file=sys.stderr)
+        return 2
     if args.list or args.topic is None:
         return _list()
     try:
-        one = drill(args.topic, args.seed)
+        one = drill(args.topic, "1" if args.seed is None else args.seed)
     except ValueError as error:
         print(f"k8slab drill: {error}", file=sys.stderr)
         return 2
     if args.ask and not sys.stdin.isatty():
         print("k8slab drill: --ask: standard input is no terminal; use --try TEXT", file=sys.stderr)
+        return 2
+    if args.attempt is not None and (problem := one.judge.problem(args.attempt)):
+        print(f"k8slab drill: --try {_short(args.attempt)}: {problem}", file=sys.stderr)
         return 2
     code = 0
     if args.attempt is not None:
@@ -62,6 +69,17 @@ def run(args: argparse.Namespace) -> int:
     elif args.attempt is None and not args.ask:
         _how_to_go_on(one)
     return code
+
+
+def _needs_topic(args: argparse.Namespace) -> str:
+    """The first option that was given and means nothing without a topic."""
+    given = {
+        "--try": args.attempt is not None,
+        "--ask": args.ask,
+        "--answer": args.answer,
+        "--seed": args.seed is not None,
+    }
+    return next((option for option, is_given in given.items() if is_given), "")
 
 
 def _list() -> int:
@@ -80,11 +98,17 @@ def _how_to_go_on(one: Drill) -> None:
     print(f"judge an answer:  {command} --try '...'\nsee the answer:   {command} --answer")
 
 
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+
+
 def _judge(one: Drill, text: str) -> int:
-    verdict = one.check(text)
-    print(verdict.message)
-    _record(one, verdict)
-    return 0 if verdict.right else 1
+    """What is no answer at all is not recorded: who asked for 1, 2 and got `banana` has not tried."""
+    right, message = one.check(text)
+    print(message)
+    if not one.judge.problem(text):
+        remember(lambda progress: progress.done("drill", f"{one.topic}/{one.seed}", right=right))
+    return 0 if right else 1
 
 
 def _ask(one: Drill) -> int:
@@ -100,13 +124,3 @@ def _ask(one: Drill) -> int:
 def _line() -> str:
     print("your answer (empty to give up): ", end="", flush=True)
     return sys.stdin.readline().strip()
-
-
-def _record(one: Drill, verdict: Verdict) -> None:
-    """A record that cannot be written is no reason to withhold the verdict."""
-    from k8slab.drill import Progress, ProgressError
-
-    try:
-        Progress().done("drill", f"{one.topic}/{one.seed}", right=verdict.right)
-    except (ProgressError, OSError) as error:
-        print(f"k8slab drill: not recorded: {error}", file=sys.stderr)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parsers"]
 
+NOTEBOOK, WORK = "notebook or folder", "notebook, Python file or folder"
+
 
 def add_parsers(commands: Any) -> None:
     """Add `lab` and `grade` to the subcommands."""
@@ -24,17 +26,25 @@ def add_parsers(commands: Any) -> None:
     _verb(verbs, "list", _list, "what labs there are")
     start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
     start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
-    verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=True)
+    verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=WORK)
+    verify.description = (
+        "Run the checks on your notebook or Python file. Exit code: 0 every check passes, 1 one does not, or there is "
+        "nothing to check, 2 wrong usage: an unknown lab, check or option."
+    )
     _checks(verify)
     verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
-    watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=True)
+    watch = _verb(verbs, "watch", _watch, "verify again whenever the file is saved", lab=True, work=WORK)
     _checks(watch)
-    hint = _verb(verbs, "hint", _hint, "the next hint for a check that fails", lab=True, work=True)
+    hint = _verb(verbs, "hint", _hint, "the next hint for a check that fails", lab=True, work=WORK)
     hint.add_argument("--check", metavar="NAME", help="which one (default: the first that fails)")
     solution = _verb(verbs, "solution", _solution, "the solution", lab=True)
     solution.add_argument("--yes", action="store_true", help="show it although you may not have tried")
-    _verb(verbs, "reset", _reset, "begin anew; your notebook is kept beside", lab=True, work=True)
-    submit = _verb(verbs, "submit", _submit, "pack your notebook for handing in", lab=True, work=True)
+    _verb(verbs, "reset", _reset, "begin anew; your notebook is kept beside", lab=True, work=NOTEBOOK)
+    submit = _verb(verbs, "submit", _submit, "pack your notebook for handing in", lab=True, work=NOTEBOOK)
+    submit.description = (
+        "Pack your notebook for handing in. A Python file cannot be handed in: put its code into the notebook's cells "
+        "first. Exit code: 0 done, 1 not possible, 2 wrong usage."
+    )
     submit.add_argument("--student", required=True, metavar="NAME", help="who you are, as your teacher knows you")
     submit.add_argument("--to", type=Path, default=Path(), metavar="PATH", help="folder or file (default: here)")
     kit = _verb(verbs, "check-kit", _check_kit, "prove that labs keep what they promise")
@@ -45,25 +55,25 @@ def add_parsers(commands: Any) -> None:
         help="grade a folder of submissions",
         description="Grade <student>.ipynb files, or a folder for each student; write gradebook.csv, gradebook.json "
         "and an executed notebook for each. Exit code: 0 done, 1 somebody's file is missing or cannot be read, 2 wrong "
-        "usage.",
+        "usage (an unknown lab or student, too).",
     )
     grade.add_argument("folder", type=Path, metavar="FOLDER")
     grade.add_argument("--lab", required=True, metavar="LAB", help="such as 09")
     grade.add_argument("--out", type=Path, default=Path("graded"), metavar="FOLDER", help="results (default: graded)")
     grade.add_argument("--roster", type=Path, metavar="CSV", help="who should have handed in: a column `student`")
-    grade.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
-    grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody")
+    grade.add_argument("--seed", help="of the hidden cases (default: that of the last time in --out, else a new one)")
+    grade.add_argument("--one-seed", action="store_true", help="the same hidden cases for everybody (kept in --out)")
     grade.add_argument("--regrade", nargs="*", metavar="STUDENT", help="again although nothing changed (no name: all)")
     grade.add_argument("--jobs", type=int, metavar="N", help="processes (default: one for each core)")
     grade.set_defaults(handler=_grade)
 
 
-def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, work: bool = False) -> Any:
+def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, work: str = "") -> Any:
     parser = verbs.add_parser(name, help=text, description=text)
     if lab:
         parser.add_argument("lab", metavar="LAB", help="such as 09 or workqueue")
     if work:
-        parser.add_argument("path", nargs="?", default="", metavar="PATH", help="notebook, Python file or folder")
+        parser.add_argument("path", nargs="?", default="", metavar="PATH", help=work)
     parser.set_defaults(handler=lambda args: _guarded(handler, args))
     return parser
 
@@ -75,18 +85,24 @@ def _checks(parser: Any) -> None:
 
 def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
-    from k8slab.lab import LabError
+    from k8slab.lab import LabError, UnknownCheckError, UnknownLabError
     from k8slab.lab.runner import RunnerError
+    from k8slab.lab.submissions import OtherResultsError, UnknownStudentError
 
     try:
         code: int = handler(args)
         return code
-    except (LabError, RunnerError) as error:
-        print(f"k8slab: {error}", file=sys.stderr)
-        return 1
-    except KeyError as error:
-        print(f"k8slab: {error.args[0]}", file=sys.stderr)
-        return 2
+    except (LabError, RunnerError, UnknownCheckError) as error:
+        print(_typed(f"k8slab: {error}"), file=sys.stderr)
+        is_usage = isinstance(error, (UnknownCheckError, UnknownLabError, UnknownStudentError, OtherResultsError))
+        return 2 if is_usage else 1
+
+
+def _typed(text: str) -> str:
+    """A message with the command as it was typed."""
+    from k8slab.lab.show import as_typed
+
+    return as_typed(text, Path(sys.argv[0]))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -105,17 +121,19 @@ def _start(args: argparse.Namespace) -> int:
     lab = find_lab(args.lab)
     path = start(lab, args.to if args.to is not None else Path(lab.name))
     print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
-    print(f"open it in JupyterLab, or write a Python file; then: k8slab lab verify {lab.name} {path}")
+    print(_typed(f"open it in JupyterLab; then: k8slab lab verify {lab.name} {path}"))
+    print("a Python file can be verified, too, but only the notebook can be handed in")
     return 0
 
 
 def _report(lab: Lab, args: argparse.Namespace) -> tuple[Report, Path]:
     from k8slab.lab import verify
-    from k8slab.lab.work import code_of, find_work
+    from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     path = find_work(lab, args.path or _default(lab))
     only = args.check if isinstance(args.check, list) else []
-    return verify(lab, code_of(path), only=only, seed=getattr(args, "seed", "0")), path
+    seed = getattr(args, "seed", "0")
+    return verify(lab, code_of(path), only=only, seed=seed, elsewhere=elsewhere_of(path)), path
 
 
 def _default(lab: Lab) -> str:
@@ -131,7 +149,7 @@ def _verify(args: argparse.Namespace) -> int:
     if args.replay is not None:
         return _replay(lab, args)
     report, path = _report(lab, args)
-    print(report_text(lab, report, path=str(path)))
+    print(_typed(report_text(lab, report, path=str(path))))
     if not args.check:
         _remember(lab, report)
     return 0 if report.passed else 1
@@ -139,31 +157,32 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _remember(lab: Lab, report: Report) -> None:
     """`k8slab progress` shows it."""
-    from k8slab.drill import Progress, ProgressError
+    from k8slab.progress import remember
 
-    try:
-        Progress().done("lab", lab.name, passed=report.passed, points=report.points)
-    except (ProgressError, OSError) as error:
-        print(f"k8slab: progress is not kept: {error}", file=sys.stderr)
+    remember(
+        lambda progress: progress.done("lab", lab.name, passed=report.passed, points=report.points, of=lab.spec.points)
+    )
 
 
 def _replay(lab: Lab, args: argparse.Namespace) -> int:
-    from k8slab.lab import LabError, Problem, parse_script, replay
+    from k8slab.lab import LabError, Problem, replay
     from k8slab.lab.show import picture
-    from k8slab.lab.work import code_of, find_work
+    from k8slab.lab.verify import raised_text
+    from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     if len(args.check) != 1:
         raise LabError("--replay: expected --check with the name of one check")
+    check = lab.spec.check(args.check[0])
     try:
-        script = parse_script(args.replay)
-        verbs = dict.fromkeys(op[0] for case in lab.spec.check(args.check[0]).cases("0") for op in case.script)
-        unknown = [op[0] for op in script if op[0] not in verbs]
-        if unknown:
-            raise ValueError(f"--replay: {unknown[0]!r}: expected one of {', '.join(verbs)}")
-        code = code_of(find_work(lab, args.path or _default(lab)))
-        outcome = replay(lab, code, lab.spec.check(args.check[0]), script)
-    except (ValueError, Problem) as error:
-        raise LabError(str(error)) from None
+        script = check.script(args.replay)
+    except ValueError as error:
+        raise LabError(f"--replay: {error}") from None
+    path = find_work(lab, args.path or _default(lab))
+    elsewhere = elsewhere_of(path)
+    try:
+        outcome = replay(lab, code_of(path), check, script, elsewhere=elsewhere)
+    except Problem as problem:
+        raise LabError(str(problem) if problem.raised is None else raised_text(problem.raised, elsewhere)) from None
     print(picture(outcome.record, outcome.broken.step if outcome.broken else 0, most=len(script)))
     print(outcome.broken.why if outcome.broken else "the property holds in this schedule")
     return 1 if outcome.broken else 0
@@ -182,11 +201,12 @@ def _watch(args: argparse.Namespace) -> int:
         try:
             report, _ = _report(lab, args)
         except LabError as error:  # half saved, perhaps
-            print(error, flush=True)
+            print(_typed(str(error)), flush=True)
         else:
-            print(report_text(lab, report, path=str(path)), flush=True)
+            print(_typed(report_text(lab, report, path=str(path))), flush=True)
             if report.passed:
-                _remember(lab, report)
+                if not args.check:
+                    _remember(lab, report)
                 return 0
         while not path.exists() or path.stat().st_mtime_ns == seen:
             time.sleep(0.3)
@@ -256,20 +276,22 @@ def _grade(args: argparse.Namespace) -> int:
 
 def _graded(args: argparse.Namespace) -> int:
     from k8slab.lab import find_lab
-    from k8slab.lab.grade import grade_folder, read_roster
+    from k8slab.lab.grade import grade_folder
+    from k8slab.lab.submissions import read_roster
     from k8slab.table import Table
 
     lab = find_lab(args.lab)
     if args.jobs is not None and args.jobs < 1:
         print(f"k8slab grade: --jobs {args.jobs}: expected 1 or more", file=sys.stderr)
         return 2
+    roster = read_roster(args.roster) if args.roster else []
     book = grade_folder(
         lab,
         args.folder,
         out=args.out,
-        roster=read_roster(args.roster) if args.roster else (),
+        roster=roster,
         seed=args.seed,
-        per_student=not args.one_seed,
+        per_student=False if args.one_seed else None,
         regrade=() if args.regrade is None else (args.regrade or None),
         jobs=args.jobs,
     )
@@ -278,5 +300,12 @@ def _graded(args: argparse.Namespace) -> int:
         for r in book.rows
     ]
     print(Table(rows, ["student", "status", f"of {book.possible}", "public", "hidden"]))
-    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students")
+    seeds = f"--seed {book.seed}{' --one-seed' if book.one_seed else ''}"
+    print(f"{args.out / 'gradebook.csv'}: {len(book.rows)} students, hidden cases by {seeds}")
+    for text in book.left_out:
+        print(f"k8slab grade: left out: {text}", file=sys.stderr)
+    there = [row["student"] for row in book.rows if row["submission"]]
+    if roster and there and not set(there) & set(roster):
+        odd = f"nobody of it, such as {roster[0]!r}, handed in, but {there[0]!r} did: is it the right column?"
+        print(f"k8slab grade: {args.roster}: {odd}", file=sys.stderr)
     return 0 if all(row["status"] == "graded" for row in book.rows) else 1

@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from k8slab.cli.things import known, thing
+from k8slab.progress import Progress, ProgressError
+
 __all__ = ["add_parser", "run"]
 
 
@@ -25,7 +28,12 @@ def add_parser(commands: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--export", metavar="FILE", help="write everything as JSON to FILE, or to standard output (-)")
     what.add_argument("--import", dest="import_", metavar="FILE", help="add what another place exported (- for stdin)")
-    what.add_argument("--done", nargs=2, metavar=("KIND", "NAME"), help="mark a chapter, quiz, lab or drill as done")
+    what.add_argument(
+        "--done",
+        nargs=2,
+        metavar=("KIND", "NAME"),
+        help="mark something as done: chapter, quiz, lab or drill, and which (a drill is TOPIC/SEED)",
+    )
     what.add_argument("--reset", action="store_true", help="forget everything, after asking")
     parser.add_argument("--yes", action="store_true", help="with --reset: do not ask")
     parser.set_defaults(handler=run)
@@ -33,10 +41,8 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
-    from k8slab.drill import Progress, ProgressError
-
-    progress = Progress()
     try:
+        progress = Progress()
         if args.export is not None:
             return _export(progress, args.export)
         if args.import_ is not None:
@@ -53,13 +59,13 @@ def run(args: argparse.Namespace) -> int:
         return 1
 
 
-def _show(progress: Any) -> int:
-    table = progress.summary()
+def _show(progress: Progress) -> int:
+    table = progress.summary(known())
     print(table if len(table) else f"nothing yet (it would be in {progress.path})")
     return 0
 
 
-def _export(progress: Any, target: str) -> int:
+def _export(progress: Progress, target: str) -> int:
     text = json.dumps(progress.export(), indent=2, ensure_ascii=False) + "\n"
     if target == "-":
         sys.stdout.write(text)
@@ -68,9 +74,7 @@ def _export(progress: Any, target: str) -> int:
     return 0
 
 
-def _import(progress: Any, source: str) -> int:
-    from k8slab.drill import ProgressError
-
+def _import(progress: Progress, source: str) -> int:
     name = "standard input" if source == "-" else source
     raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     try:
@@ -81,21 +85,18 @@ def _import(progress: Any, source: str) -> int:
     return 0
 
 
-def _done(progress: Any, kind: str, name: str) -> int:
-    from k8slab.drill import ProgressError
-
+def _done(progress: Progress, kind: str, name: str) -> int:
     try:
-        progress.done(kind, name)
-    except ProgressError:
-        raise
+        meant = thing(kind, name)
     except ValueError as error:
         print(f"k8slab progress: --done: {error}", file=sys.stderr)
         return 2
-    print(f"{kind} {name}: done")
+    progress.done(kind, meant, **({"right": True} if kind == "drill" else {}))
+    print(f"{kind} {meant}: done")
     return 0
 
 
-def _reset(progress: Any, *, sure: bool) -> int:
+def _reset(progress: Progress, *, sure: bool) -> int:
     if not sure:
         if not sys.stdin.isatty():
             print("k8slab progress: --reset: standard input is no terminal; add --yes", file=sys.stderr)

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +43,10 @@ def execute(path: Path, *, timeout_seconds: int = 300) -> Notebook:
     notebook.metadata.pop("widgets", None)
     notebook.metadata["kernelspec"] = dict(KERNEL)
     where = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(notebook, timeout=timeout_seconds, kernel_name="python3", resources=where).execute()
+    with tempfile.TemporaryDirectory() as home:  # a lab that is passed here is not this reader's progress
+        variables = {**os.environ, "K8SLAB_HOME": home}
+        client = NotebookClient(notebook, timeout=timeout_seconds, kernel_name="python3", resources=where)
+        client.execute(env=variables)
     plain: Notebook = json.loads(nbformat.writes(notebook))
     return normal_form(plain)
 

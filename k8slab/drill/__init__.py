@@ -1,4 +1,4 @@
-"""Drills: endless exercises with answers, judged by the mechanisms they are about; and the record of what was done.
+"""Drills: endless exercises with answers, judged by the mechanisms they are about.
 
 A topic and a seed give one exercise, the same everywhere. The answer is worked out by the package itself (a `Quantity`,
 a `Selector`, an API server, the scheduler's plugins …), and a wrong answer is told what it probably confused.
@@ -16,26 +16,19 @@ Verdict(right=True, message='Right.')
 >>> one.check("soon").right
 False
 
-`DrillCard(topic)` shows a dozen of them in a page; `k8slab drill TOPIC --seed N` prints one. `Progress` keeps what a
-reader has done (chapters, quizzes, labs, drills) in one local file.
+`DrillCard(topic)` shows a dozen of them in a page; `k8slab drill TOPIC --seed N` prints one. What
+is answered goes into the reader's `k8slab.progress`.
 
-The caller's duties: seeds are numbers or short texts; whoever records progress names the kind and the thing.
+The caller's duties: seeds are numbers or short texts.
 
 Simplified: an exercise asks about what the package simulates; where that leaves something out (scoring plugins, say),
 so does the exercise.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from k8slab.drill.answers import Answer, Mistake, Verdict
-    from k8slab.drill.card import DrillCard
-    from k8slab.drill.exercise import Drill, Generator
-    from k8slab.drill.progress import Progress, ProgressError
-    from k8slab.drill.topics import TITLES, TOPICS, drill
+from k8slab.drill.answers import Answer, Mistake, Verdict
+from k8slab.drill.card import DrillCard
+from k8slab.drill.exercise import Drill, Generator
+from k8slab.drill.topics import TITLES, TOPICS, drill
 
 __all__ = [
     "TITLES",
@@ -45,26 +38,6 @@ __all__ = [
     "DrillCard",
     "Generator",
     "Mistake",
-    "Progress",
-    "ProgressError",
     "Verdict",
     "drill",
 ]
-
-_HOME = {
-    "answers": ("Answer", "Mistake", "Verdict"),
-    "card": ("DrillCard",),
-    "exercise": ("Drill", "Generator"),
-    "progress": ("Progress", "ProgressError"),
-    "topics": ("TITLES", "TOPICS", "drill"),
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Names are loaded when they are first used: to mark something as done needs no scheduler."""
-    for module, names in _HOME.items():
-        if name in names:
-            value = getattr(importlib.import_module(f"k8slab.drill.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'k8slab.drill' has no attribute {name!r}")

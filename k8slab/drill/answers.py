@@ -86,14 +86,21 @@ class Answer:
     mistakes: tuple[Mistake, ...] = ()
     runs: bool = False
 
-    def check(self, text: str) -> Verdict:
-        """Judge a text somebody typed; never raises."""
+    def problem(self, text: str) -> str:
+        """Why a text can be no answer at all, right or wrong: what was expected. Empty when it can be judged."""
         if len(text) > LONGEST:
-            return Verdict(False, f"That is {len(text)} characters long; the answer has {len(self.canonical)}.")
+            return f"that is {len(text)} characters long; expected at most {LONGEST}"
         try:
-            given = self.read(text)
+            self.read(text)
         except ValueError as error:
-            return Verdict(False, f"Not an answer to this question: {error}.")
+            return str(error)
+        return ""
+
+    def check(self, text: str) -> Verdict:
+        """Judge a text somebody typed; never raises. One that has a `problem` is not right, and told it."""
+        if problem := self.problem(text):
+            return Verdict(False, f"Not an answer to this question: {problem}.")
+        given = self.read(text)
         if given == self.read(self.canonical):
             return Verdict(True, "Right.")
         for mistake in self.mistakes:

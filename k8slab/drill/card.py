@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from k8slab.drill.exercise import Drill
 from k8slab.drill.topics import TITLES, drill, seed_text
+from k8slab.progress import Progress, remember
 from k8slab.widgets import Score
 from k8slab.widgets.assets import STATIC as SHARED
 from k8slab.widgets.assets import squeezed
-from k8slab.widgets.model import MISSING
+from k8slab.widgets.model import mimebundle
 
 __all__ = ["DrillCard", "drill_esm"]
 
@@ -38,8 +39,8 @@ def drill_esm() -> str:
 def _model_class() -> Any:
     """The model class; ImportError when anywidget is not installed.
 
-    `card`: the exercises as JSON text. `tried`: {seed: whether the last answer was right}. `asked`: an answer for
-    Python to judge, {n, seed, text}. `verdict`: its judgement, {n, right, message}.
+    `card`: the exercises as JSON text. `tried`: {seed: whether an answer was right}; `tries`: {seed: how many answers}.
+    `asked`: an answer for Python to judge, {n, seed, text}. `verdict`: its judgement, {n, right, message, counts}.
     """
     import anywidget
     import traitlets
@@ -48,6 +49,7 @@ def _model_class() -> Any:
         _esm = traitlets.Unicode().tag(sync=True)
         card = traitlets.Unicode().tag(sync=True)
         tried = traitlets.Dict().tag(sync=True)
+        tries = traitlets.Dict().tag(sync=True)
         asked = traitlets.Dict().tag(sync=True)
         verdict = traitlets.Dict().tag(sync=True)
 
@@ -90,21 +92,27 @@ class DrillCard:
         if self._model is None:
             self._model = _model_class()(_esm=drill_esm(), card=self._json())
             self._model.observe(self._judge, "asked")
+            self._model.observe(self._remember, "tries")
         return self._model
 
     def _judge(self, change: Mapping[str, Any]) -> None:
         asked = change["new"]
         for one in self.drills:
             if one.seed == asked.get("seed"):
-                right, message = one.check(str(asked.get("text", "")))
-                self._model.verdict = {"n": asked.get("n"), "right": right, "message": message}
+                text = str(asked.get("text", ""))
+                right, message = one.check(text)
+                counts = not one.judge.problem(text)
+                self._model.verdict = {"n": asked.get("n"), "right": right, "message": message, "counts": counts}
+
+    def _remember(self, change: Mapping[str, Any]) -> None:
+        """The page counts an answer in `tries` once it has set `tried`."""
+        for one in self.drills:
+            if change["new"].get(one.seed) != change["old"].get(one.seed):
+                right, name = self._model.tried.get(one.seed) is True, f"{self.topic}/{one.seed}"
+                remember(partial(Progress.done, kind="drill", name=name, right=right))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)
 
 
 def _page(one: Drill) -> dict[str, Any]:

@@ -186,13 +186,17 @@ def _resources(rng: random.Random) -> tuple[dict[str, str], dict[str, str]]:
     )  # fmt: skip
 
 
+def _which_class(pod: Pod, why: str) -> Draft:
+    question = f"Which QoS class does this Pod get?\n\n{_shown(pod)}"
+    return Draft(question, _class_answer(pod), f"{compute_qos_class(pod)}. {why}")
+
+
 def _qos(rng: random.Random) -> Draft:
     pod = _pod([_container("abc"[n], *_resources(rng)) for n in range(rng.randint(1, 2))])
-    return Draft(
-        f"Which QoS class does this Pod get?\n\n{_shown(pod)}",
-        _class_answer(pod),
-        f"{compute_qos_class(pod)}. No request and no limit of CPU or memory at all: BestEffort. Limits of both for "
-        "every container, and requests that equal them: Guaranteed. Everything else: Burstable.",
+    return _which_class(
+        pod,
+        "No request and no limit of CPU or memory at all: BestEffort. Limits of both for every container, and requests "
+        "that equal them: Guaranteed. Everything else: Burstable.",
     )
 
 
@@ -200,11 +204,10 @@ def _qos_init(rng: random.Random) -> Draft:
     both = {"cpu": rng.choice(_CPU), "memory": rng.choice(_MEMORY)}
     setup = rng.choice([_container("setup"), _container("setup", both, both), _container("setup", both)])
     pod = _pod([_container("app", both, both)], initContainers=[setup])
-    return Draft(
-        f"Which QoS class does this Pod get?\n\n{_shown(pod)}",
-        _class_answer(pod),
-        f"{compute_qos_class(pod)}. Init containers count like the others, although they are gone by the time memory "
-        "runs out: one without both limits makes the Pod Burstable.",
+    return _which_class(
+        pod,
+        "Init containers count like the others, although they are gone by the time memory runs out: one without both "
+        "limits makes the Pod Burstable.",
     )
 
 

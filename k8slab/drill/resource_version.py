@@ -164,6 +164,16 @@ def _alive(writes: Sequence[Write]) -> list[str]:
     return [name for name in _NAMES if last.get(name, "delete") != "delete"]
 
 
+def _one_alive(session: Session, rng: random.Random, writes: list[Write]) -> str:
+    """The name of an object that exists; where none does, one is created."""
+    alive = _alive(writes)
+    name = rng.choice(alive or ["a"])
+    if not alive:
+        session.send("create", body=_object(name, "again"))
+        writes.append(Write("create", name, session.etcd.revision))
+    return name
+
+
 # -- writes -----------------------------------------------------------------------------------------
 
 
@@ -234,10 +244,7 @@ def _moves(rng: random.Random) -> Draft:
 def _counter(rng: random.Random) -> Draft:
     with _session() as session:
         writes = _history(session, rng, rng.randint(4, 7))
-        name = rng.choice(_alive(writes) or ["a"])
-        if not _alive(writes):
-            session.send("create", body=_object(name, "again"))
-            writes.append(Write("create", name, session.etcd.revision))
+        name = _one_alive(session, rng, writes)
         right = session.version(name)
     first = writes[0].revision
     own = sum(w.name == name for w in writes)
@@ -393,10 +400,7 @@ def _watch(rng: random.Random) -> Draft:
 def _deleted(rng: random.Random) -> Draft:
     with _session() as session:
         writes = _history(session, rng, rng.randint(3, 5))
-        name = rng.choice(_alive(writes) or ["a"])
-        if not _alive(writes):
-            session.send("create", body=_object(name, "again"))
-            writes.append(Write("create", name, session.etcd.revision))
+        name = _one_alive(session, rng, writes)
         last, seen = session.version(name), session.watch(resourceVersion=str(session.etcd.revision))
         session.send("delete", name)
         writes.append(Write("delete", name, session.etcd.revision))

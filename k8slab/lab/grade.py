@@ -15,14 +15,12 @@ import io
 import json
 import os
 import re
-import stat
+import secrets
 import tempfile
-import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,44 +32,56 @@ from k8slab.lab.source import (
     LabError,
     Notebook,
     grading,
+    labs,
+    other_names,
     read_notebook,
     solution_cells,
     solution_of,
     source,
     with_solution,
 )
-from k8slab.lab.verify import verify
+from k8slab.lab.submissions import (
+    MOST_BYTES,
+    OtherResultsError,
+    Submission,
+    UnknownStudentError,
+    find_submissions,
+    is_plain,
+    name_of,
+)
+from k8slab.lab.verify import HIDDEN_NOTE, verify
 
-__all__ = ["Gradebook", "Submission", "assembled", "find_submissions", "grade_folder", "grade_one", "read_roster"]
+__all__ = ["Gradebook", "assembled", "filled", "fingerprint", "grade_folder", "grade_one"]
 
-MOST_BYTES = 10 << 20
+_ONE_SEED = "the same for everybody"
 _ENDS_IN_DIGEST = re.compile(r".*-[0-9a-f]{8}").fullmatch
-STUDENT, WHEN = "student", "submitted_at"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """One file of one student. `others`: older ones of the same student, not graded. `claimed`: only the notebook
-    itself says whose it is, not its name."""
-
-    student: str
-    path: Path
-    others: tuple[str, ...] = ()
-    claimed: bool = False
 
 
 @dataclass(frozen=True)
 class Gradebook:
-    """`rows`: plain data for each student, in order of their names."""
+    """`rows`: plain data for each student, in order of their names. `seed`: what hidden cases were made from; with it
+    the same submissions give the same bytes. `one_seed`: everybody has the same ones. `left_out`: what of the folder is
+    no submission."""
 
     lab: str
     possible: int
     checks: tuple[str, ...]
     rows: tuple[dict[str, Any], ...] = field(default_factory=tuple)
+    seed: str = ""
+    one_seed: bool = False
+    left_out: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        head = {"lab": self.lab, "possible": self.possible, "checks": list(self.checks)}
-        return json.dumps({**head, "students": list(self.rows)}, indent=1, ensure_ascii=False) + "\n"
+        found = {
+            "lab": self.lab,
+            "seed": self.seed,
+            "one_seed": self.one_seed,
+            "possible": self.possible,
+            "checks": list(self.checks),
+            "left_out": list(self.left_out),
+            "students": list(self.rows),
+        }
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
     def to_csv(self) -> str:
         """One line for each student; for every check its points and the reason."""
@@ -101,84 +111,6 @@ def _cell(value: Any) -> Any:
     return "'" + text if text[:1] in ("=", "+", "-", "@") else text
 
 
-# -- who handed in what ----------------------------------------------------------------------------
-
-
-def read_roster(path: Path) -> list[str]:
-    """The students of a CSV file: its column `student`, or its first. LabError for a bad one."""
-    try:
-        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise LabError(f"{path}: cannot be read as a roster: {error}") from None
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
-    if not rows:
-        raise LabError(f"{path}: expected a line for each student")
-    head = [cell.strip().lower() for cell in rows[0]]
-    column = head.index("student") if "student" in head else 0
-    names = [row[column].strip() for row in (rows[1:] if "student" in head else rows) if len(row) > column]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise LabError(f"{path}: named more than once: {', '.join(twice)}")
-    return [name for name in names if name]
-
-
-def find_submissions(folder: Path, skip: Path | None = None) -> list[Submission]:
-    """`<student>.ipynb`, or notebooks in a folder `<student>`; what `k8slab lab submit` wrote names its student.
-
-    Of several of one student the newest counts: by the time it was submitted, else by the file's. `skip`: a folder in
-    it that holds results. LabError for a folder that does not exist.
-    """
-    if not folder.is_dir():
-        raise LabError(f"{folder}: expected a folder of submissions")
-    found: dict[str, list[tuple[bool, float, str, Path]]] = {}
-    for path in sorted(folder.rglob("*.ipynb")):
-        parts = path.relative_to(folder).parts
-        is_other = path.is_dir() or any(part.startswith(".") for part in parts)
-        if is_other or (skip is not None and path.resolve().is_relative_to(skip.resolve())):
-            continue
-        named = clean(parts[0] if len(parts) > 1 else path.stem, 200)
-        said = _says(path)
-        student = said.get(STUDENT) or named
-        # a file under somebody's own name counts before one that only says it is theirs
-        found.setdefault(student, []).append((named == student, _when(path, said.get(WHEN, "")), str(path), path))
-    submissions = []
-    for student, files in sorted(found.items()):
-        *older, newest = sorted(files)
-        others = tuple(clean(one[3].relative_to(folder)) for one in older)
-        submissions.append(Submission(student, newest[3], others, claimed=not newest[0]))
-    return submissions
-
-
-def _when(path: Path, said: str) -> float:
-    """When it was handed in: what it says of itself, unless that is no time or in the future; else its file's time."""
-    own = path.lstat().st_mtime
-    try:
-        told = datetime.fromisoformat(said.replace("Z", "+00:00")).timestamp()
-    except (ValueError, OverflowError):
-        return own
-    return told if told <= time.time() + 86_400 else own
-
-
-def _is_plain(path: Path) -> bool:
-    """A regular file of a size that is read: no pipe, no link, no device."""
-    found = path.lstat()
-    return stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES
-
-
-def _says(path: Path) -> dict[str, str]:
-    """What a submission says of itself."""
-    if not _is_plain(path):
-        return {}
-    try:
-        found = read_notebook(path).get("metadata", {})
-    except LabError:
-        return {}
-    said = found.get("k8slab") if isinstance(found, dict) else None
-    if not isinstance(said, dict):
-        return {}
-    return {key: clean(said[key], 200) for key in (STUDENT, WHEN) if isinstance(said.get(key), str) and said[key]}
-
-
 # -- one submission --------------------------------------------------------------------------------
 
 
@@ -192,23 +124,52 @@ def assembled(lab: Lab, submission: Notebook) -> Notebook:
 
 def grade_one(lab_folder: str, path: str, student: str, seed: str, feedback: str) -> dict[str, Any]:
     """The row of one student; `feedback`: where the executed notebook goes ("": nowhere). Never raises for the
-    submission."""
+    submission. RunnerError on a machine that has not got the lab or the folder."""
     lab = Lab(Path(lab_folder))
+    for wanted in (lab.folder / "checks.py", Path(path)):
+        if not os.path.lexists(wanted):
+            raise RunnerError(f"{wanted}: expected on every machine that grades, at the same place")
     row = _row(lab, student, seed, Path(path).name)
     try:
-        if not _is_plain(Path(path)):
+        if not is_plain(Path(path)):
             raise LabError(f"expected a plain file of at most {MOST_BYTES >> 20} MB")
         theirs = read_notebook(Path(path))
-        if not solution_cells(theirs):
-            raise LabError("it has no solution cells")
+        _expect_cells_of(lab, theirs)
         notebook = assembled(lab, theirs)
     except (LabError, OSError) as error:
         return {**row, "status": "unreadable", "notes": [clean(error).replace(str(Path(path).parent) + os.sep, "")]}
+    row["notes"] = _odd_cells(theirs)
+    elsewhere = other_names(theirs)
     if not feedback:
-        return filled(row, verify(lab, solution_of(notebook, student), seed=seed))
+        return filled(row, verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere))
     from k8slab.lab.papermill_engine import execute
 
-    return filled(row, execute(lab, notebook, student, seed, Path(feedback)))
+    report, text = execute(lab, notebook, student, seed, elsewhere)
+    _write(Path(feedback), text)
+    return filled(row, report)
+
+
+def _ids(notebook: Notebook) -> set[str]:
+    return {str(grading(cell).get("grade_id")) for cell in solution_cells(notebook)}
+
+
+def _expect_cells_of(lab: Lab, theirs: Notebook) -> None:
+    """LabError for a notebook that has none of the lab's solution cells."""
+    found = _ids(theirs)
+    if not found:
+        raise LabError("it has no solution cells")
+    if not found & _ids(lab.notebook):
+        other = next((f": it is one of {one.name}" for one in labs() if found & _ids(one.notebook)), "")
+        raise LabError(f"it is no notebook of {lab.name}{other}")
+
+
+def _odd_cells(theirs: Notebook) -> list[str]:
+    """A note for each solution cell in which a character was replaced."""
+    return [
+        f"{clean(grading(cell).get('grade_id'))}: half a character in it was replaced by \N{REPLACEMENT CHARACTER}"
+        for cell in solution_cells(theirs)
+        if "\N{REPLACEMENT CHARACTER}" in source(cell)
+    ]
 
 
 def _row(lab: Lab, student: str, seed: str, name: str, status: str = "no submission") -> dict[str, Any]:
@@ -245,10 +206,16 @@ def filled(row: Mapping[str, Any], report: Report) -> dict[str, Any]:
         "points": report.points,
         "public": list(public),
         "hidden": list(hidden),
-        "notes": list(report.notes),
+        "notes": [*row["notes"], *_told(report)],
         "problem": report.problem,
         "checks": checks,
     }
+
+
+def _told(report: Report) -> list[str]:
+    """The notes for the teacher: what a student is only told to have happened in hidden cases, in words."""
+    public = [note for note in report.notes if note != HIDDEN_NOTE]
+    return [*public, *(f"in hidden cases: {note}" for note in report.teacher_notes)]
 
 
 # -- all of them -----------------------------------------------------------------------------------
@@ -260,22 +227,28 @@ def grade_folder(
     *,
     out: Path | None = None,
     roster: Sequence[str] = (),
-    seed: str = "0",
-    per_student: bool = True,
+    seed: str | None = None,
+    per_student: bool | None = None,
     regrade: Iterable[str] | None = (),
     executor: Executor | None = None,
     jobs: int | None = None,
 ) -> Gradebook:
     """Grade everybody in `folder`; with `out` also write feedback, gradebook.csv and gradebook.json there.
 
-    `roster`: who should have handed in. `per_student`: hidden cases of their own for each. Results in `out` are used
-    again while nothing changed, but for the students of `regrade` (None: all). `executor` does the work, else
-    `jobs` processes.
+    `roster`: who should have handed in. `seed`: of the hidden cases; without it the one that is kept in `out`, else one
+    that nobody can guess. `per_student`: hidden cases of their own for each (None: as is kept in `out`, else yes).
+    Results in `out` are used again while nothing changed, but for the students of `regrade` (None: all); what was
+    written for somebody who is gone is removed. `executor` does the work, else `jobs` processes. LabError for a folder
+    that cannot be used, OtherResultsError if what is in `out` contradicts what is asked for, UnknownStudentError for a
+    student of `regrade` who handed nothing in.
     """
     if out is not None:
-        _try_writing(out)
-    submissions = {one.student: one for one in find_submissions(folder, out)}
-    again = None if regrade is None else set(regrade)
+        _try_writing(out, lab)
+    roster = [name_of(student) for student in roster]
+    found = find_submissions(folder, out, roster)
+    submissions = {one.student: one for one in found.submissions}
+    again = None if regrade is None else _known(regrade, submissions, folder)
+    seed, per_student = _seed(out, seed, per_student)
     rows: dict[str, dict[str, Any]] = {}
     waiting: dict[str, tuple[str, ...]] = {}
     prints: dict[str, str] = {}
@@ -286,19 +259,25 @@ def grade_folder(
         if kept is not None:
             rows[student] = kept
             continue
-        feedback = str(out / "feedback" / f"{_file_name(student)}.ipynb") if out is not None else ""
-        waiting[student] = (str(lab.folder), str(one.path), student, mine, feedback)
+        feedback = str(_feedback(out, student).absolute()) if out is not None else ""
+        waiting[student] = (str(lab.folder.absolute()), str(one.path.absolute()), student, mine, feedback)
     for student, row in _work(waiting, executor, jobs):
-        rows[student] = row if row is not None else _row(lab, student, "", submissions[student].path.name, "not graded")
-        if row is not None:
+        rows[student] = row if isinstance(row, dict) else _not_graded(lab, submissions[student], row)
+        if out is not None and rows[student]["status"] != "graded":
+            _forget(out, student)
+        if isinstance(row, dict):
             _keep(out, student, prints[student], row)
     for student, one in submissions.items():
         rows[student] = {**rows[student], "notes": _notes(rows[student]["notes"], one, roster)}
     for student in roster:
         rows.setdefault(student, _row(lab, student, "", ""))
+    for student in rows:
+        rows[student] = {**rows[student], "notes": [*rows[student]["notes"], *found.notes.get(student, ())]}
     names = tuple(check.name for check in lab.spec.checks)
-    book = Gradebook(lab.name, lab.spec.points, names, tuple(rows[student] for student in sorted(rows)))
+    students = tuple(rows[student] for student in sorted(rows))
+    book = Gradebook(lab.name, lab.spec.points, names, students, seed, not per_student, found.left_out)
     if out is not None:
+        _clear(out, submissions)
         _write(out / "gradebook.csv", book.to_csv())
         _write(out / "gradebook.json", book.to_json())
     return book
@@ -306,18 +285,18 @@ def grade_folder(
 
 def _work(
     arguments: Mapping[str, tuple[str, ...]], executor: Executor | None, jobs: int | None
-) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """(student, row) as they come; None for one that could not be graded: somebody broke the process it was in."""
+) -> Iterator[tuple[str, dict[str, Any] | BaseException]]:
+    """(student, row) as they come; for one that could not be graded the error: somebody broke the process it was in."""
     if not arguments:
         return
     if executor is None:
         with ProcessPoolExecutor(max_workers=jobs or min(len(arguments), os.cpu_count() or 1)) as own:
             broken = []
             for student, row in _work(arguments, own, jobs):
-                if row is None:
-                    broken.append(student)
-                else:
+                if isinstance(row, dict):
                     yield student, row
+                else:
+                    broken.append(student)
         for student in broken:
             yield student, _alone(arguments[student])
         return
@@ -328,29 +307,70 @@ def _work(
         if error is not None and (isinstance(error, RunnerError) or not isinstance(error, Exception)):
             last = error  # raised when what is done has been kept
         else:
-            yield futures[future], future.result() if error is None else None
+            yield futures[future], future.result() if error is None else error
     if last is not None:
         raise last
 
 
-def _alone(values: tuple[str, ...]) -> dict[str, Any] | None:
+def _alone(values: tuple[str, ...]) -> dict[str, Any] | BaseException:
     """Once more, in a process of its own: whoever broke the others' breaks only this one."""
     with ProcessPoolExecutor(max_workers=1) as own:
         future = own.submit(grade_one, *values)
         error = future.exception()
     if isinstance(error, RunnerError):
         raise error
-    return None if error is not None else future.result()
+    return future.result() if error is None else error
 
 
-def _try_writing(out: Path) -> None:
-    """LabError before the work, not after it."""
+def _not_graded(lab: Lab, one: Submission, error: BaseException) -> dict[str, Any]:
+    """The row of a student whose grading failed, with the reason."""
+    row = _row(lab, one.student, "", one.path.name, "not graded")
+    return {**row, "notes": [f"could not be graded: {type(error).__name__}: {clean(error) or 'no more is known'}"]}
+
+
+def _try_writing(out: Path, lab: Lab) -> None:
+    """LabError before the work, not after it. Results of another lab are not overwritten."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
+        before = _object(out / "gradebook.json").get("lab", lab.name)
     except OSError as error:
         raise LabError(f"{out}: results cannot be written there: {error.strerror}") from None
+    if before != lab.name:
+        raise OtherResultsError(f"{out}: holds the results of {before}; name another folder for those of {lab.name}")
+
+
+def _known(students: Iterable[str], submissions: Mapping[str, Submission], folder: Path) -> set[str]:
+    """The students to grade again. UnknownStudentError for one who is not there."""
+    wanted = {name_of(student) for student in students}
+    for unknown in sorted(wanted - set(submissions)):
+        there = ", ".join([*list(submissions)[:10], *(["..."] if len(submissions) > 10 else [])]) or "(none)"
+        raise UnknownStudentError(f"regrade {unknown!r}: expected a student with a submission in {folder}: {there}")
+    return wanted
+
+
+def _seed(out: Path | None, given: str | None, per_student: bool | None) -> tuple[str, bool]:
+    """The seed that is given, else the one of the last time, else a new one; and whether everybody has cases of their
+    own. Both are kept in `out`: the seed in the first line of a file, and in a second one that it serves for all."""
+    path = None if out is None else out / "seed.txt"
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip() if path is not None and path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise LabError(f"{path}: expected the seed of the hidden cases: {error}") from None
+    kept, _, second = (part.strip() for part in text.partition("\n"))
+    was_per_student = second != _ONE_SEED if kept else None
+    if None not in (per_student, was_per_student) and per_student != was_per_student:
+        before = "of their own for each student" if was_per_student else _ONE_SEED
+        now = "of their own for each student" if per_student else _ONE_SEED
+        raise OtherResultsError(f"{out}: was graded with hidden cases {before}; for cases {now} name another folder")
+    if per_student is None:
+        per_student = was_per_student is not False
+    seed = given if given is not None else kept or secrets.token_hex(8)
+    new = seed if per_student else f"{seed}\n{_ONE_SEED}"
+    if path is not None and new != text:
+        _write(path, new + "\n")
+    return seed, per_student
 
 
 def _notes(notes: Sequence[str], one: Submission, roster: Sequence[str]) -> list[str]:
@@ -367,8 +387,12 @@ def _notes(notes: Sequence[str], one: Submission, roster: Sequence[str]) -> list
 def fingerprint(lab: Lab, path: Path, seed: str) -> str:
     """Changes when the submission, the lab, the seed or the package does."""
     digest = hashlib.sha256(f"{k8slab.__version__}\0{seed}\0".encode())
-    own = [path] if _is_plain(path) else []
-    for file in (*own, *sorted(lab.folder.glob("*.py")), lab.folder / f"{lab.name}.ipynb"):
+    if is_plain(path):
+        try:
+            digest.update(path.read_bytes() + b"\0")
+        except OSError as error:  # `grade_one` tells it
+            digest.update(str(error).encode() + b"\0")
+    for file in (*sorted(lab.folder.glob("*.py")), lab.folder / f"{lab.name}.ipynb"):
         digest.update(file.read_bytes() + b"\0")
     return digest.hexdigest()
 
@@ -382,22 +406,59 @@ def _file_name(student: str) -> str:
     return f"{safe}-{hashlib.sha256(same.encode()).hexdigest()[:8]}"
 
 
-def _kept(out: Path | None, student: str, print_: str) -> dict[str, Any] | None:
-    path = None if out is None else out / "results" / f"{_file_name(student)}.json"
-    if path is None or not path.exists():
-        return None
+def _feedback(out: Path, student: str) -> Path:
+    return out / "feedback" / f"{_file_name(student)}.ipynb"
+
+
+def _result(out: Path, student: str) -> Path:
+    return out / "results" / f"{_file_name(student)}.json"
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """What a JSON file of ours holds; empty when there is none or only half of one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except ValueError:
-        return None  # half written: graded again
-    row = found.get("row") if isinstance(found, dict) and found.get("fingerprint") == print_ else None
-    return row if isinstance(row, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _kept(out: Path | None, student: str, print_: str) -> dict[str, Any] | None:
+    """The row of the last time, if nothing changed since and the feedback is there."""
+    found = {} if out is None else _object(_result(out, student))
+    row = found.get("row") if found.get("fingerprint") == print_ else None
+    if out is None or not isinstance(row, dict) or (found.get("feedback") and not _feedback(out, student).exists()):
+        return None
+    return row
 
 
 def _keep(out: Path | None, student: str, print_: str, row: Mapping[str, Any]) -> None:
     if out is not None:
-        text = json.dumps({"fingerprint": print_, "row": row}, indent=1, ensure_ascii=False)
-        _write(out / "results" / f"{_file_name(student)}.json", text)
+        feedback = _digest(_feedback(out, student)) if row["status"] == "graded" else ""
+        found = {"fingerprint": print_, "feedback": feedback, "row": row}
+        _write(_result(out, student), json.dumps(found, indent=1, ensure_ascii=False))
+
+
+def _forget(out: Path, student: str) -> None:
+    """Remove what an earlier run wrote for a student; feedback that somebody changed since is left."""
+    result, feedback = _result(out, student), _feedback(out, student)
+    if feedback.is_file() and _object(result).get("feedback") == _digest(feedback):
+        feedback.unlink()
+    result.unlink(missing_ok=True)
+
+
+def _clear(out: Path, students: Iterable[str]) -> None:
+    """Forget all others."""
+    current = {_result(out, student) for student in students}
+    for path in sorted((out / "results").glob("*.json")):
+        row = _object(path).get("row")
+        student = row.get("student") if isinstance(row, dict) else None
+        if path not in current and isinstance(student, str) and path == _result(out, student):
+            _forget(out, student)
 
 
 def _write(path: Path, text: str) -> None:

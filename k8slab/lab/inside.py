@@ -1,7 +1,8 @@
 """Checks inside a notebook: `check = begin("09")`, then `check("one-worker-a-key")` in a cell of its own.
 
 The newest executed cells that define the lab's names are what is checked. A check that does not hold raises
-`CheckFailed`, which a notebook shows as the report alone, and which nbgrader counts as no points.
+`CheckFailed`, which a notebook shows as the report alone, and which nbgrader counts as no points. Once every check has
+passed with the newest cells, the reader's `k8slab.progress` has the lab as passed.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -9,16 +10,24 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import ast
+import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from k8slab.lab.model import Report, Result
 from k8slab.lab.runner import Runner
-from k8slab.lab.show import Played, failure_text, recognised, report_text
-from k8slab.lab.source import Lab, LabError, find_lab
+from k8slab.lab.show import as_typed, failure_text, played, recognised, report_text
+from k8slab.lab.source import Lab, LabError, find_lab, names_of
 from k8slab.lab.verify import verify
+from k8slab.progress import remember
 
 __all__ = ["CheckFailed", "Checker", "begin", "newest_source"]
+
+
+NBGRADER = "NBGRADER_EXECUTION"
+"""Says `autograde` where nbgrader runs a submission: what passes there is not the teacher's progress."""
 
 
 class CheckFailed(AssertionError):
@@ -54,6 +63,8 @@ class Checker:
         self._runner = runner
         self._cells = cells or executed_cells
         self._hints: dict[str, int] = {}
+        self._passed: dict[str, str] = {}
+        """The code with which each check passed."""
 
     def __repr__(self) -> str:
         return f"<checks of lab {self.lab.name}: {', '.join(check.name for check in self.lab.spec.checks)}>"
@@ -61,16 +72,39 @@ class Checker:
     def __call__(self, name: str = "", *, stepper: bool = True) -> None:
         """Print how a check (all of them) went; CheckFailed unless it holds, after a Stepper on what fails."""
         spec = self.lab.spec
-        code = newest_source(self._cells(), spec.needs(spec.check(name)) if name else tuple(spec.names))
-        report = verify(self.lab, code, only=[name] if name else [], seed=self.seed, runner=self._runner)
+        cells = list(self._cells())
+        code = newest_source(cells, tuple(spec.names), spec.needs(spec.check(name)) if name else None)
+        report = verify(
+            self.lab,
+            code,
+            only=[name] if name else [],
+            seed=self.seed,
+            runner=self._runner,
+            elsewhere=names_of(cells) - names_of([code]),
+        )
         self.report = report
         if report.passed:
             print(report_text(self.lab, report))
+            self._remember(name)
             return
         if stepper and name and report.results[0].failure is not None:
-            _show(report.results[0])
+            _show(self.lab, report.results[0])
         text = _one(self.lab, report) if name else report_text(self.lab, report, details=False)
-        raise CheckFailed(text)
+        raise CheckFailed(as_typed(text, Path(sys.executable or "python").with_name("k8slab")))
+
+    def _newest(self, name: str) -> str:
+        """The cells of the names that a check plays with."""
+        return newest_source(self._cells(), self.lab.spec.needs(self.lab.spec.check(name)))
+
+    def _remember(self, name: str) -> None:
+        """Note what passed. The lab is done once each check has passed with the code that is the newest now."""
+        checks = [check.name for check in self.lab.spec.checks]
+        for one in [name] if name else checks:
+            self._passed[one] = self._newest(one)
+        done = all(one in self._passed and self._passed[one] == self._newest(one) for one in checks)
+        if done and os.environ.get(NBGRADER) != "autograde":
+            points = self.lab.spec.points
+            remember(lambda progress: progress.done("lab", self.lab.name, passed=True, points=points, of=points))
 
     def hint(self, name: str, rung: int = 0) -> str:
         """The next hint for the cause by which `name` failed last, or number `rung` of them; the last one when there
@@ -80,7 +114,7 @@ class Checker:
 
 
 _PLAIN = {
-    "unwritten": "Write it first: the check plays the operations that its schedule shows.",
+    "unwritten": "Write it: the check plays it, among the operations that its schedule shows.",
     "raised": "Look at the line that raised, and at the schedule before it: what did that line work on?",
     "ended": "Which loop does not end, and what does it wait for? Nothing in a lab waits for real time.",
 }
@@ -97,7 +131,8 @@ def hint_for(lab: Lab, report: Report | None, name: str, rung: int) -> str:
     shown = results[0].failure if results else None
     cause = shown.broken.cause if shown is not None and shown.broken is not None else (causes or ("",))[0]
     if cause in _PLAIN:
-        return _PLAIN[cause]
+        named = shown.broken if cause == "unwritten" and shown is not None else None
+        return (f"{named.why}. " if named is not None else "") + _PLAIN[cause]
     ladder = check.ladder(cause) or next(iter(check.hints.values()), ("What does each step of the schedule read?",))
     number = min(max(1, rung), len(ladder))
     return f"hint {number} of {len(ladder)}: {ladder[number - 1]}"
@@ -117,7 +152,7 @@ def _one(lab: Lab, report: Report) -> str:
     return "\n".join(lines)
 
 
-def _show(result: Result) -> None:
+def _show(lab: Lab, result: Result) -> None:
     """A Stepper on the failing schedule, where something can show it."""
     try:
         from IPython.display import display
@@ -126,9 +161,10 @@ def _show(result: Result) -> None:
     from k8slab.widgets import Stepper
 
     assert result.failure is not None
-    if result.failure.record.steps:
-        stepper = Stepper(Played(result.failure, result.check.title))
-        stepper.index = len(stepper.frames["steps"]) - 1  # where it breaks
+    if result.failure.record.steps or result.failure.record.ended:
+        broken, script = result.failure.broken, result.failure.record.script
+        stepper = Stepper(played(lab, result), main=len(script))
+        stepper.index = broken.step - 1 if broken is not None else 0
         display(stepper)  # type: ignore[no-untyped-call]
 
 
@@ -152,16 +188,17 @@ def executed_cells() -> list[str]:
     return cells
 
 
-def newest_source(cells: Iterable[str], names: Sequence[str]) -> str:
-    """For each name the newest cell that defines it, in the order of `names`. LabError names what is missing."""
+def newest_source(cells: Iterable[str], names: Sequence[str], needs: Sequence[str] | None = None) -> str:
+    """For each name the newest cell that defines it, in the order of `names`. LabError names those of `needs` (not
+    given: of all) that no cell defines."""
     newest: dict[str, str] = {}
     for cell in cells:
         for name in _defined(cell):
             newest[name] = cell
-    missing = [name for name in names if name not in newest]
+    missing = [name for name in (names if needs is None else needs) if name not in newest]
     if missing:
         raise LabError(f"check: no executed cell defines {', '.join(missing)}: run the cells above first")
-    return "\n\n".join(dict.fromkeys(newest[name] for name in names)) + "\n"
+    return "\n\n".join(dict.fromkeys(newest[name] for name in names if name in newest)) + "\n"
 
 
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

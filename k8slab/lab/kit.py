@@ -1,8 +1,9 @@
 """`check-kit`: does a lab keep what labs promise?
 
-The starter fails every graded check, both solutions pass all, every named mutant is killed by the check meant for it
-and by the cause it names, machine-made mutants die (those that live are listed, and explained in `survivors.txt`), two
-runs say the same, and the right solution passes any part of any script: a shortened schedule accuses nobody wrongly.
+The starter fails every graded check, and so does a solution that answers everything the same; both solutions pass all,
+every named mutant is killed by the check meant for it and by the cause it names, machine-made mutants die (those that
+live are listed, and explained in `survivors.txt`), two runs say the same, and the right solution passes any part of any
+script: a shortened schedule accuses nobody wrongly.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -13,6 +14,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from k8slab.lab.lazy import lazy_solutions
 from k8slab.lab.model import Check
 from k8slab.lab.mutate import Change, machine_mutants
 from k8slab.lab.runner import Limits, Problem, Runner, Session, default_runner
@@ -54,6 +56,7 @@ def check_kit(lab: Lab, *, runner: Runner | None = None, machine: bool = True) -
     first, again = (report_text(lab, verify(lab, lab.starter_code, runner=runner)) for _ in range(2))
     if first != again:
         found.problems.append("two runs say different things")
+    found.problems += _lazy(lab, runner)
     _named(lab, runner, found)
     found.problems += _parts(lab, runner)
     if machine:
@@ -68,6 +71,13 @@ def _starter(lab: Lab, runner: Runner) -> Iterator[str]:
             yield f"the starter passes {result.check.name}"
         if result.check.points < 1:
             yield f"{result.check.name} has no points"
+
+
+def _lazy(lab: Lab, runner: Runner) -> Iterator[str]:
+    for what, code in lazy_solutions(lab.solution):
+        for result in verify(lab, code, runner=runner).results:
+            if result.passed:
+                yield f"{what}: passes {result.check.name}"
 
 
 def _named(lab: Lab, runner: Runner, found: KitReport) -> None:

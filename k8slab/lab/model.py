@@ -28,7 +28,9 @@ __all__ = [
     "Report",
     "Result",
     "Script",
+    "State",
     "Step",
+    "UnknownCheckError",
     "clean",
     "parse_script",
     "script_text",
@@ -126,6 +128,9 @@ class Broken(NamedTuple):
     cause: str
 
 
+State: TypeAlias = Callable[[Sequence["Step"]], Mapping[str, str]]
+"""From what was answered to what holds then, as somebody can tell who sees the answers alone: a few named lines."""
+
 Judge: TypeAlias = Callable[[Sequence[Step]], Broken | None]
 """From what was answered to what is wrong with it; None: the property holds."""
 
@@ -146,7 +151,8 @@ class Check:
     `judge` looks at a whole record in which nothing was raised and no answer was `Odd`. `hints`: for each cause that
     `judge` names, a ladder from a question to nearly the code; `""` is for all others. `raises`: what the code raises
     is an answer too. `structured`: so are lists and dicts. `setting` is for the lab's `drive`: what the operations
-    work on. `needs`: the names of the solution that it plays with (none given: all of them).
+    work on. `needs`: the names of the solution that it plays with (none given: all of them). `state`: what holds after
+    some steps, to be shown beside them.
     """
 
     name: str
@@ -162,6 +168,7 @@ class Check:
     structured: bool = False
     setting: str = ""
     needs: tuple[str, ...] = ()
+    state: State | None = None
 
     def cases(self, seed: str) -> list[Case]:
         """Public ones first. `seed` decides the hidden ones; the public are the same for everybody."""
@@ -176,9 +183,36 @@ class Check:
             found.append(Case(tuple(self.generate(stream)), hidden=True))
         return found
 
+    def script(self, text: str) -> Script:
+        """A script for this check, as `--replay` takes it. ValueError names the first operation that its own schedules
+        could not hold, and what it takes."""
+        script = parse_script(text)
+        known: dict[str, list[Op]] = {}
+        for case in self.cases("0"):
+            for op in case.script:
+                known.setdefault(op[0], []).append(op)
+        for op in script:
+            if op[0] not in known:
+                raise ValueError(f"{op[0]!r}: expected one of {', '.join(known)}")
+            if not any(_is_like(op, other) for other in known[op[0]]):
+                ways = list({len(other): " ".join(other) for other in reversed(known[op[0]])}.values())
+                raise ValueError(f"{' '.join(op)!r}: {op[0]} takes words as in {' or '.join(map(repr, ways))}")
+        return script
+
     def ladder(self, cause: str) -> Sequence[str]:
         """The hints for `cause`."""
         return self.hints.get(cause) or self.hints.get("", ())
+
+
+def _is_like(op: Op, other: Op) -> bool:
+    """As many words, and numbers where the other has numbers."""
+    return len(op) == len(other) and all(
+        _is_number(one) or not _is_number(two) for one, two in zip(op[1:], other[1:], strict=True)
+    )
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit()
 
 
 @dataclass(frozen=True)
@@ -194,11 +228,11 @@ class LabSpec:
     minutes: int = 60
 
     def check(self, name: str) -> Check:
-        """KeyError with the names there are."""
+        """UnknownCheckError with the names there are."""
         for one in self.checks:
             if one.name == name:
                 return one
-        raise KeyError(f"check {name!r}: expected one of {', '.join(one.name for one in self.checks)}")
+        raise UnknownCheckError(f"check {name!r}: expected one of {', '.join(one.name for one in self.checks)}")
 
     def needs(self, check: Check) -> tuple[str, ...]:
         """The names of the solution that a check plays with."""
@@ -207,6 +241,13 @@ class LabSpec:
     @property
     def points(self) -> int:
         return sum(check.points for check in self.checks)
+
+
+class UnknownCheckError(KeyError):
+    """A lab has no check of this name; the text names those it has."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Outcome(NamedTuple):
@@ -252,13 +293,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """A verification. `notes`: what a teacher should know (limits hit, forbidden things tried)."""
+    """A verification. `notes`: what the learner and the teacher should know (limits hit, forbidden things tried); of
+    hidden cases one sentence, whatever happened. `teacher_notes`: what it was that happened there, for the teacher
+    alone: a solution could tell hidden cases through it."""
 
     lab: str
     results: tuple[Result, ...]
     seed: str
     notes: tuple[str, ...] = ()
     problem: str = ""  # why nothing could be checked: a syntax error, a missing name
+    teacher_notes: tuple[str, ...] = ()
 
     @property
     def points(self) -> int:

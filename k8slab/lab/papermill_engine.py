@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,11 @@ ENGINE = "k8slab"
 _CHECK = re.compile(r"""^check\((?:["'](?P<name>[\w-]+)["'])?\)""")
 
 
-def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path) -> Report:
-    """The report on an assembled notebook, and the executed notebook in `output`. LabError without papermill."""
+def execute(
+    lab: Lab, notebook: Notebook, student: str, seed: str, elsewhere: Collection[str] = ()
+) -> tuple[Report, str]:
+    """The report on an assembled notebook, and the text of the executed notebook. LabError without papermill.
+    `elsewhere`: as for `verify`."""
     try:
         import nbformat
         import papermill
@@ -36,9 +39,8 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
     except ImportError:
         raise LabError("grading with feedback needs papermill: pip install 'k8slab[book]'") from None
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    report = verify(lab, solution_of(notebook, student), seed=seed)
-    papermill_engines.register(ENGINE, _engine(lab, report))
-    output.parent.mkdir(parents=True, exist_ok=True)
+    report = verify(lab, solution_of(notebook, student), seed=seed, elsewhere=elsewhere)
+    papermill_engines.register(ENGINE, _engine())  # the same for all: threads share papermill's table
     with tempfile.TemporaryDirectory() as folder:  # papermill would take braces in the path for parameters
         done = Path(folder) / "feedback.ipynb"
         papermill.execute_notebook(
@@ -49,23 +51,37 @@ def execute(lab: Lab, notebook: Notebook, student: str, seed: str, output: Path)
             kernel_name="python3",
             progress_bar=False,
             request_save_on_cell_execute=False,
+            lab=lab,
+            report=report,
         )
-        shutil.move(done, output)
-    return report
+        text: str = nbformat.writes(without_traces(nbformat.read(done, as_version=4)))
+    return report, text + "\n"
 
 
-def _engine(lab: Lab, report: Report) -> Any:
-    """An engine whose checks answer with this report."""
+def without_traces(notebook: Any) -> Any:
+    """Without what papermill says of the machine and the time: its paths, a copy of what it was given, durations."""
+    said = notebook.metadata.get("papermill", {})
+    notebook.metadata["papermill"] = {key: said.get(key) for key in ("exception", "parameters")}
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata.pop("papermill", None)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell["id"] = f"injected-parameters-{number}"  # papermill's is a random one
+    return notebook
+
+
+def _engine() -> Any:
+    """An engine whose checks answer with the report that it is given."""
     import nbformat
     from papermill.engines import Engine
-
-    results = {result.check.name: result for result in report.results}
 
     class Checks(Engine):  # type: ignore[misc]
         """Fills in the outputs of graded cells."""
 
         @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **kwargs: Any) -> None:
+        def execute_managed_notebook(
+            cls, nb_man: Any, kernel_name: str, *, lab: Lab, report: Report, **kwargs: Any
+        ) -> None:
+            results = {result.check.name: result for result in report.results}
             for cell in nb_man.nb.cells:
                 found = _CHECK.match(source(cell).strip()) if cell.cell_type == "code" else None
                 if found is None:

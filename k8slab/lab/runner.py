@@ -2,7 +2,8 @@
 
 `Runner.open(setup)` gives a `Session`, which plays scripts and gives back records. A teacher who wants a stronger wall
 names another command: `ChildRunner(["docker", "run", "-i", "--rm", "--network=none", ..., "python", ...])`;
-whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`.
+whatever it starts must pass standard input, output and error on to `k8slab/lab/child.py`. All of such a line is in
+`book/teach/course-in-an-hour.md`.
 
 Simplified: a process that leaves its process group survives the end of its session.
 """
@@ -14,6 +15,7 @@ import io
 import json
 import os
 import re
+import secrets
 import selectors
 import shlex
 import signal
@@ -21,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,6 +48,15 @@ CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
 _MOST_PRINTED = 4_000
 _START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
+SLOW = (
+    "the cells take too long to load: they are loaded anew for every schedule, so keep out of them what is no "
+    "definition"
+)
+_FORGED = "it wrote into the channel of the answers"
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]*")
+_PREFIX = "k8slab-lab-"
+_HOME = re.compile(rf"\b{_PREFIX}\w+")
+_TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "usr", "var", "Library", "Users")
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,12 @@ class Setup:
 
 
 class Problem(Exception):
-    """The solution cannot even be loaded: what it raised, or how its process ended."""
+    """The solution cannot even be loaded: what it raised, or how its process ended. `notes`: what it was refused."""
 
-    def __init__(self, raised: Raised | None, text: str = "") -> None:
+    def __init__(self, raised: Raised | None, text: str = "", notes: Sequence[str] = ()) -> None:
         super().__init__(text or str(raised))
         self.raised = raised
+        self.notes = tuple(notes)
 
 
 class RunnerError(RuntimeError):
@@ -117,9 +130,17 @@ class ChildRunner:
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
         self.command = list(command) if command else [sys.executable, "-s", "-P", CHILD]
+        self._variables = dict(_variables()) if command else {}
 
     def open(self, setup: Setup) -> Session:
-        return _ChildSession(self.command, setup)
+        return _ChildSession(self.command, setup, self._variables)
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    """What the command that starts a container has to know of this machine; nothing else reaches a solution."""
+    for name, value in os.environ.items():
+        if name in ("PATH", "HOME", "XDG_RUNTIME_DIR") or name.startswith(("DOCKER_", "CONTAINER_")):
+            yield name, value
 
 
 class _Ended(Exception):
@@ -129,15 +150,16 @@ class _Ended(Exception):
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
-    def __init__(self, command: Sequence[str], setup: Setup) -> None:
+    def __init__(self, command: Sequence[str], setup: Setup, variables: Mapping[str, str]) -> None:
         self._command = command
         self._setup = setup
-        self._home = tempfile.TemporaryDirectory(prefix="k8slab-lab-")
+        self._home = tempfile.TemporaryDirectory(prefix=_PREFIX)
+        self._environment = {"PATH": os.defpath, "HOME": self._home.name, **variables}
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         self._received = 0
         self._printed = bytearray()
-        self._number = 0
+        self._notes = child.notes(setup.forbidden)
         self.notes: list[str] = []
         try:
             self._start()
@@ -154,40 +176,50 @@ class _ChildSession:
         try:
             if self._process is None:
                 self._start()
-            self._number += 1
-            self._send({"number": self._number, "script": script, "setting": setting, "needs": needs})
-            self._collect(script, steps)
+            number = secrets.token_hex(8)  # nobody answers what was not asked yet
+            deadline = time.monotonic() + self._setup.limits.seconds
+            request = {"number": number, "script": script, "setting": setting, "needs": needs}
+            self._send(request, deadline, self._too_much(self._setup.limits.seconds))
+            self._collect(number, script, steps, deadline)
             ended = ""
         except Problem as problem:
             ended = str(problem)
         except _Ended as why:
             ended = str(why)
             self._kill()
-        printed = clean(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"), _MOST_PRINTED)
-        return Record(script, tuple(steps), ended, printed)
+        printed = settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
+        return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
-    def _collect(self, script: Script, steps: list[Step]) -> None:
-        deadline = time.monotonic() + self._setup.limits.seconds
+    def _collect(self, number: str, script: Script, steps: list[Step], deadline: float) -> None:
+        too_much = self._too_much(self._setup.limits.seconds)
         is_last = False
         while True:
-            frame = self._frame(deadline, self._setup.limits.seconds)
-            if frame.get("number") != self._number:
-                raise _Ended("it wrote into the channel of the answers")
+            frame = self._answer(deadline, too_much)
+            if frame.get("number") != number:
+                raise _Ended(_FORGED)
             if frame.get("end") is True:
-                self._note(frame.get("tried"))
                 if len(steps) != len(script) and not is_last:
                     raise _Ended("it broke the channel of the answers")
                 return
             if len(steps) >= len(script):
-                raise _Ended("it wrote into the channel of the answers")
-            steps.append(Step(len(steps) + 1, script[len(steps)], _result(frame)))
+                raise _Ended(_FORGED)
+            result = _result(frame)
+            if isinstance(result, Raised) and result.type == "MemoryError":
+                raise _Ended(too_much)  # how soon memory ends, and whether before the time, is another matter each day
+            steps.append(Step(len(steps) + 1, script[len(steps)], result))
             is_last = frame.get("last") is True
 
-    def _note(self, tried: Any) -> None:
-        if isinstance(tried, list):
-            for text in tried:
-                if isinstance(text, str) and clean(text, 200) not in self.notes and len(self.notes) < 20:
-                    self.notes.append(clean(text, 200))
+    def _too_much(self, seconds: float) -> str:
+        """One sentence for time and memory: which of them ends first, is another matter each day."""
+        return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
+
+    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
+        """The next line that tells of no refusal; those are noted."""
+        while "tried" in (frame := self._frame(deadline, late)):
+            note = frame["tried"]
+            if isinstance(note, str) and note in self._notes and note not in self.notes:
+                self.notes.append(note)
+        return frame
 
     # -- the process -----------------------------------------------------------------------------
 
@@ -200,10 +232,10 @@ class _ChildSession:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self._home.name,
-            env={"PATH": os.defpath, "HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
+            env={**self._environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,
         )
-        for pipe in (self._process.stdout, self._process.stderr):
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
         self._tell(
@@ -218,20 +250,26 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._frame(time.monotonic() + _LOAD_SECONDS, _LOAD_SECONDS)
+            frame = self._answer(time.monotonic() + _LOAD_SECONDS, self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
-            raise Problem(None, f"while it was loaded: {why}") from None
+            raise Problem(None, f"while it was loaded: {why}", self.notes) from None
         if "problem" in frame:
-            self._note(frame.get("tried"))
             self._kill()
-            raise Problem(_raised(frame["problem"]))
+            problem = _raised(frame["problem"])
+            if problem.type == "MemoryError":
+                raise Problem(None, f"while it was loaded: {self._too_much(_LOAD_SECONDS)}", self.notes)
+            raise Problem(problem, notes=self.notes)
+        if frame.get("slow") is True:
+            self._kill()
+            raise Problem(None, SLOW, self.notes)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
+        late = f"it did not end within {_START_SECONDS:g} s"
         try:
-            self._send(message)
-            heard = self._frame(time.monotonic() + _START_SECONDS, _START_SECONDS)
+            self._send(message, time.monotonic() + _START_SECONDS, late)
+            heard = self._frame(time.monotonic() + _START_SECONDS, late)
         except _Ended as why:
             self._kill()
             raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
@@ -239,16 +277,26 @@ class _ChildSession:
             self._kill()
             raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, message: Mapping[str, Any], deadline: float, late: str) -> None:
+        """_Ended with `late` at the deadline: nobody has to read what we write."""
         assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write((json.dumps(message) + "\n").encode())
-            self._process.stdin.flush()
-        except OSError:
-            raise _Ended(self._how_it_ended()) from None
+        pipe = self._process.stdin.fileno()
+        data = memoryview((json.dumps(message) + "\n").encode())
+        with selectors.DefaultSelector() as ready:
+            ready.register(pipe, selectors.EVENT_WRITE)
+            while data:
+                left = deadline - time.monotonic()
+                if left <= 0 or not ready.select(left):
+                    raise _Ended(late)
+                try:
+                    data = data[os.write(pipe, data) :]
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    raise _Ended(self._how_it_ended()) from None
 
-    def _frame(self, deadline: float, seconds: float) -> dict[str, Any]:
-        """The next line. Raises _Ended at the deadline, and when the process is gone or floods us."""
+    def _frame(self, deadline: float, late: str) -> dict[str, Any]:
+        """The next line. Raises _Ended at the deadline (with `late`), and when the process is gone or floods us."""
         process = self._process
         assert process is not None and process.stdout is not None and process.stderr is not None
         with selectors.DefaultSelector() as ready:
@@ -258,7 +306,7 @@ class _ChildSession:
                 left = deadline - time.monotonic()
                 found = ready.select(left) if left > 0 else []
                 if not found:
-                    raise _Ended(f"it did not end within {seconds:g} s{self._where_it_stands()}")
+                    raise _Ended(late)
                 for key, _ in found:
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
@@ -278,32 +326,13 @@ class _ChildSession:
         except (ValueError, RecursionError):
             frame = None
         if not isinstance(frame, dict):
-            raise _Ended("it wrote into the channel of the answers")
+            raise _Ended(_FORGED)
         return frame
 
     def _keep(self, data: bytes) -> None:
         """The beginning of what it prints; the rest is read and dropped, so that printing never blocks."""
         room = _MOST_PRINTED - len(self._printed)
         self._printed += data[: max(0, room)]
-
-    def _where_it_stands(self) -> str:
-        """The line of the solution that runs now, by what the child's fault handler writes; "" if it does not."""
-        process = self._process
-        assert process is not None and process.stderr is not None
-        if not hasattr(signal, "SIGUSR1"):
-            return ""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            process.send_signal(signal.SIGUSR1)
-        said, until = b"", time.monotonic() + 0.2
-        while b"\n" not in said.partition(b"<solution>")[2] and time.monotonic() < until:
-            try:
-                said += os.read(process.stderr.fileno(), 65_536)
-            except BlockingIOError:
-                time.sleep(0.005)
-        found = re.search(rb'File "<solution>", line (\d+) in', said)
-        lines = self._setup.code.split("\n")
-        number = int(found[1]) if found else 0
-        return f" (it is at: {lines[number - 1].strip()[:80]})" if 0 < number <= len(lines) else ""
 
     def _how_it_ended(self) -> str:
         assert self._process is not None
@@ -312,6 +341,8 @@ class _ChildSession:
         code = self._process.returncode
         if code is None:
             return "it closed the channel of the answers"
+        if code == child.NO_MEMORY:
+            return self._too_much(self._setup.limits.seconds)
         if code < 0:
             name = signal.Signals(-code).name if -code in {int(s) for s in signal.Signals} else str(-code)
             return f"its process was ended by {name}"
@@ -342,35 +373,62 @@ def _started(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         raise RunnerError(f"{command[0]}: cannot be started: {error.strerror}") from None
 
 
+def settled(text: str) -> str:
+    """A text without what is another one on each run or machine: addresses, and of paths all but the last part."""
+    text = _HOME.sub("k8slab-lab", _ADDRESS.sub("at 0x…", text))
+    return _paths().sub(lambda found: found[0].rstrip("/").rpartition("/")[2], text)
+
+
+@cache
+def _paths() -> re.Pattern[str]:
+    """The paths of a machine: those of this Python and of this package, and the usual ones."""
+    ours = {sys.prefix, sys.base_prefix, tempfile.gettempdir(), str(Path(CHILD).parents[2]), str(Path.home())}
+    known = [re.escape(one) for one in sorted(ours - {"/"}, key=len, reverse=True)]
+    starts = "|".join([*known, *(f"/{top}" for top in _TOPS)])
+    return re.compile(rf"(?<![\w/.])(?:{starts})(?:/[^\s'\"()<>,;:/]*)+")
+
+
+def _text(found: Mapping[str, Any], key: str, most: int = 300) -> str:
+    """A text that the child wrote, if it wrote one."""
+    text = found.get(key)
+    return clean(text, most) if isinstance(text, str) else ""
+
+
 def _raised(found: Any) -> Raised:
     """TypeError-proof: whatever the child wrote."""
     if not isinstance(found, Mapping):
         return Raised("Exception", "")
     line = found.get("line")
     return Raised(
-        clean(found.get("type", "Exception"), 100),
-        clean(found.get("text", "")),
-        line if isinstance(line, int) else 0,
-        clean(found.get("code", ""), 200),
-        clean(found.get("where", ""), 100),
+        _text(found, "type", 100) or "Exception",
+        settled(_text(found, "text")),
+        line if type(line) is int and 0 <= line < 1 << 31 else 0,
+        _text(found, "code", 200),
+        _text(found, "where", 100),
     )
 
 
 def _result(frame: Mapping[str, Any]) -> Any:
+    """What the child answered, once more held to plain values: a solution may have replaced what held it to them."""
     if "raised" in frame:
         return _raised(frame["raised"])
     if "odd" in frame:
-        return Odd(clean(frame["odd"], 100), clean(frame.get("shown", ""), 60))
-    return _cleaned(frame.get("v"))
+        return Odd(_text(frame, "odd", 100), settled(_text(frame, "shown", 60)))
+    try:
+        return _cleaned(child.plain(frame.get("v")))
+    except TypeError as error:
+        return Odd(str(error))
 
 
 def _cleaned(value: Any) -> Any:
     """An answer whose texts can be shown."""
     if isinstance(value, str):
-        return clean(value, child.MOST_TEXT)
+        return clean(settled(value), child.MOST_TEXT)
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
-    return {clean(key): _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {clean(settled(key)): _cleaned(item) for key, item in value.items()}
+    return value
 
 
 # -- in this process -------------------------------------------------------------------------------
@@ -382,11 +440,13 @@ class InProcessRunner:
     says = "Checked in this process: there are no limits here, and an endless loop ends with the kernel."
 
     def open(self, setup: Setup) -> Session:
+        player = child.Player(setup.code, setup.drive, setup.names)
         try:
-            player = child.Player(setup.code, setup.drive, setup.names)
             player.names()
         except BaseException as error:
-            raise Problem(_raised(child.described(error, setup.code))) from None
+            raise Problem(_raised(player.described(error))) from None
+        if child.is_slow_to_load(player):
+            raise Problem(None, SLOW)
         return _InProcessSession(player)
 
 
@@ -402,7 +462,7 @@ class _InProcessSession:
             self._player.play({"script": script, "setting": setting, "needs": needs}, found.append)
         frames = json.loads(json.dumps(found))
         steps = tuple(Step(n + 1, script[n], _result(frame)) for n, frame in enumerate(frames) if n < len(script))
-        return Record(script, steps, "", printed.getvalue()[:_MOST_PRINTED])
+        return Record(script, steps, "", clean(settled(printed.getvalue()[:_MOST_PRINTED]), _MOST_PRINTED))
 
     def close(self) -> None:
         """Nothing to close."""

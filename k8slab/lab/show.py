@@ -1,36 +1,43 @@
 """What a learner sees of a result: a line for each check, for a failure its seed, step, schedule and replay, and a
-recorded schedule as something to step through.
+recorded schedule as something to step through, with what the lab's solution answers beside it.
 
 Simplified: nothing; this module has no upstream.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from k8slab.lab.model import Odd, Outcome, Raised, Record, Report, Result, Step, script_text
+from k8slab.lab.model import Check, Odd, Op, Outcome, Raised, Record, Report, Result, Step, script_text
 from k8slab.lab.runner import InProcessRunner
 from k8slab.lab.source import Lab, Mutant
-from k8slab.lab.verify import setup_of
+from k8slab.lab.verify import judge, setup_of
 from k8slab.sim import Clock, Kind, Trace, add_kinds
 from k8slab.widgets.story import add_lane
 
-__all__ = ["Played", "answer_text", "failure_text", "picture", "recognised", "report_text"]
+__all__ = ["Played", "answer_text", "as_typed", "failure_text", "picture", "played", "recognised", "report_text"]
 
 add_kinds(
     {
-        "lab.call": Kind("work", 1, ("op", "answer"), "{op}", "{op}{answer}"),
-        "lab.broken": Kind("state", 1, ("why",), "here it breaks", "{why}"),
+        "lab.call": Kind("work", 1, ("op", "answer", "resource", "key"), "{op}", "{op}{answer}"),
+        "lab.broken": Kind("state", 1, ("op", "why", "resource", "key"), "✗ {op}", "here it breaks: {why}"),
     }
 )
-add_lane("calls", "calls", "calls", "you")
+add_lane("calls", "calls", "calls", "ctl")
 add_lane("worker", "worker", "w", "ctl", each=True)
 add_lane("client", "client", "c", "ctl", each=True)
 add_lane("server", "server", "server", "api")
 
-_MOST_TEXT = 120
+NOT_REACHED = "not reached"
+_MOST_TEXT, _MOST_WHY = 120, 103
+_ABOUT = {"resource": "after-this-step", "key": "yours"}
+"""The name under which the inspector shows the state, in every event."""
 
 
 def answer_text(value: Any) -> str:
@@ -44,10 +51,12 @@ def answer_text(value: Any) -> str:
 
 
 def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:
-    """The schedule as text: step, operation, answer; a mark where it breaks."""
+    """The schedule as text: step, operation, answer; a mark where it breaks. Of what comes after an early end only how
+    much it is."""
     rows = [(str(step.number), " ".join(step.op), answer_text(step.result)) for step in record.steps]
-    for position in range(len(record.steps), len(record.script)):
-        rows.append((str(position + 1), " ".join(record.script[position]), "not reached" if record.ended else ""))
+    left = record.script[len(record.steps) :]
+    if left:
+        rows.append((str(len(rows) + 1), " ".join(left[0]), "does not end" if record.ended else NOT_REACHED))
     if len(rows) > most:
         first = max(0, min(broken_at, len(rows)) - most)
         rows = rows[first : first + most]
@@ -56,6 +65,8 @@ def picture(record: Record, broken_at: int = 0, most: int = 30) -> str:
     for number, op, answer in rows:
         mark = "✗" if number == str(broken_at) else " "
         lines.append(f"  {mark} {number:>3}  {op:{width}}  {answer}".rstrip())
+    if len(left) > 1:
+        lines.append(f"         ({len(left) - 1} more, {NOT_REACHED})")
     return "\n".join(lines)
 
 
@@ -77,26 +88,36 @@ def failure_text(lab: str, result: Result, path: str = "") -> str:
 
 
 def recognised(lab: Lab, result: Result) -> str:
-    """What a named mutant says that fails the same check by the same cause; "" if none does."""
+    """What a named mutant says that breaks the same schedule by the same cause, at the same step with the same answer;
+    "" if none does. Of several, the one with the most equal answers before that."""
     if result.failure is None or result.failure.broken is None:
         return ""
-    record, step, cause = result.failure.record, result.failure.broken.step, result.failure.broken.cause
-    found = [
-        mutant
-        for mutant in lab.mutants()
-        if (mutant.killed_by, mutant.cause) == (result.check.name, cause)
-        and _answers(lab, mutant, result, step) == [str(one.result) for one in record.steps[:step]]
-    ]
-    return f"Looks like {found[0].name!r}: {found[0].why.split(chr(10) * 2)[0].replace(chr(10), ' ')}" if found else ""
+    most, best = -1, None
+    for mutant in lab.mutants():
+        if (mutant.killed_by, mutant.cause) == (result.check.name, result.failure.broken.cause):
+            equal = _equal_answers(lab, mutant, result.check, result.failure)
+            if equal > most:
+                most, best = equal, mutant
+    return f"Looks like {best.name!r}: {best.why.split(chr(10) * 2)[0].replace(chr(10), ' ')}" if best else ""
 
 
-def _answers(lab: Lab, mutant: Mutant, result: Result, steps: int) -> list[str]:
-    """What a mutant answers in the schedule of a failure. Mutants are trusted: they are played here."""
-    assert result.failure is not None
-    session = InProcessRunner().open(setup_of(lab, mutant.code))
-    script = result.failure.record.script[:steps]
-    record = session.play(script, result.check.setting, lab.spec.needs(result.check))
-    return [str(one.result) for one in record.steps]
+def _equal_answers(lab: Lab, mutant: Mutant, check: Check, failure: Outcome) -> int:
+    """How many answers of a mutant are those of a failure; -1 when it does not break there, or with another answer."""
+    assert failure.broken is not None
+    record = _played_here(lab, mutant.code, check, failure.record)
+    broken, step = judge(check, record), failure.broken.step
+    if broken is None or (broken.cause, broken.step) != (failure.broken.cause, step):
+        return -1
+    theirs, mine = ([str(one.result) for one in some.steps[:step]] for some in (record, failure.record))
+    if theirs[step - 1 :] != mine[step - 1 :]:
+        return -1
+    return sum(one == other for one, other in zip(theirs, mine, strict=True))
+
+
+def _played_here(lab: Lab, code: str, check: Check, record: Record) -> Record:
+    """The schedule of a record with other code: the lab's own, which is trusted."""
+    session = InProcessRunner().open(setup_of(lab, code))
+    return session.play(record.script, check.setting, lab.spec.needs(check))
 
 
 def report_text(lab: Lab, report: Report, *, details: bool = True, path: str = "") -> str:
@@ -112,8 +133,8 @@ def report_text(lab: Lab, report: Report, *, details: bool = True, path: str = "
             known = recognised(lab, result)
             text = failure_text(report.lab, result, path) + (f"\n{known}" if known else "")
             lines += ["        " + line for line in text.split("\n")]
-    waiting = dict.fromkeys(result.reason for result in report.results if _is_unwritten(result))
-    lines += [] if report.problem else [*waiting]
+        elif details and _is_unwritten(result):
+            lines.append(f"        {result.reason}")
     if len(report.results) != 1:
         (public, public_all), (hidden, hidden_all) = report.counts()
         sums = f"public {public}/{public_all}, hidden {hidden}/{hidden_all}"
@@ -139,38 +160,98 @@ def _lane(op: Sequence[str]) -> str:
     return "calls"
 
 
+def played(lab: Lab, result: Result) -> Played:
+    """The failure of a check to step through, with what the lab's own solution answers."""
+    assert result.failure is not None
+    right = _played_here(lab, lab.solution, result.check, result.failure.record)
+    return Played(result.failure, result.check, right)
+
+
 class Played:
-    """A steppable: a recorded schedule, one operation a step, and in the end what it breaks. For `Stepper(...)`."""
+    """A steppable: a recorded schedule, one operation a step; the step that breaks says why. For `Stepper(...)`.
+
+    Beside it stands after each step what holds then (`Check.state`), and what would with the answers of `right`.
+    """
 
     views = ("lanes",)
 
-    def __init__(self, outcome: Outcome, title: str = "") -> None:
+    def __init__(self, outcome: Outcome, check: Check, right: Record) -> None:
         self.trace = Trace(Clock())
-        self.title = shorten(title or "The schedule that fails", 40, placeholder=" …")
+        self.title = shorten(check.title, 40, placeholder=" …")
         self._outcome = outcome
-        self._done: list[Step] = []
+        self._check = check
+        self._right = right
+        self._number = 0
         self._plan = self._play()
 
     def view(self) -> dict[str, Any]:
-        """`answers`: what the latest operation of each actor answered."""
-        return {"answers": {_lane(step.op): answer_text(step.result) or "None" for step in self._done}}
+        """`answers`: the latest answer of each actor. `objects`: one, which says what holds, line by line; and
+        what would hold with the solution, where that is something else."""
+        record, number = self._outcome.record, self._number
+        answers = {_lane(step.op): answer_text(step.result) or "None" for step in record.steps[:number]}
+        mine, right = (_holds(self._check, some.steps, number) for some in (record, self._right))
+        other = {name: right.get(name, "-") for name in {**mine, **right} if mine.get(name) != right.get(name)}
+        shown = {**mine, **({"with the solution": other} if other else {})}
+        return {"answers": answers, "objects": {"/".join(_ABOUT.values()): shown}}
 
     def step(self) -> bool:
         """The next operation; False after the last."""
         return next(self._plan, None) is not None
 
     def _play(self) -> Iterator[bool]:
-        broken = self._outcome.broken
-        for step in self._outcome.record.steps:
-            self._done.append(step)
-            answer = answer_text(step.result)
-            shown = f" → {answer}" if answer else ""
-            op = " ".join(step.op)[:30]
-            self.trace.emit("lab.call", _lane(step.op), op=op, answer=shown[: _MOST_TEXT - len(op)])
+        record, broken = self._outcome.record, self._outcome.broken
+        for number, words in enumerate(record.script, 1):
+            self._number = number
+            op = " ".join(words)[:30]
+            here = broken is not None and number == broken.step
+            causes = _causes(record, number, broken.why if broken is not None and here else "")
+            self.trace.current = causes[0] - 1 if causes else None
+            also = tuple(cause - 1 for cause in causes[1:])
+            if broken is not None and here:
+                why = broken.why if len(broken.why) <= _MOST_WHY else broken.why[: _MOST_WHY - 1] + "…"
+                self.trace.emit("lab.broken", _lane(words), also=also, op=op, why=why, **_ABOUT)
+            else:
+                answer = answer_text(record.steps[number - 1].result) if number <= len(record.steps) else NOT_REACHED
+                shown = f" → {answer}"[: _MOST_TEXT - len(op)] if answer else ""
+                self.trace.emit("lab.call", _lane(words), also=also, op=op, answer=shown, **_ABOUT)
             yield True
-        if broken is not None:
-            script = self._outcome.record.script
-            lane = _lane(script[broken.step - 1]) if script else "calls"
-            why = broken.why if len(broken.why) <= _MOST_TEXT else broken.why[: _MOST_TEXT - 1] + "…"
-            self.trace.emit("lab.broken", lane, why=why)
-            yield True
+
+
+def _holds(check: Check, steps: Sequence[Step], number: int) -> dict[str, str]:
+    """The answer of step `number`, and what holds after it."""
+    found = {"answer": "-"}
+    if 0 < number <= len(steps):
+        found["answer"] = answer_text(steps[number - 1].result) or "None"
+    if check.state is not None:
+        try:
+            found |= check.state(steps[:number])
+        except (ArithmeticError, LookupError, TypeError, ValueError):  # as for a judge: no state follows from these
+            found["state"] = "cannot be told from these answers"
+    return found
+
+
+def _causes(record: Record, number: int, why: str = "") -> list[int]:
+    """The steps that a step follows from, the latest first: those that `why` names, and of every word it shares with
+    earlier steps (an item, a worker, an answer) the latest."""
+    last = {word: step for step in range(1, number) for word in _words(record, step)}
+    words = [*_words(record, number), *re.findall(r"[\w@=-]+", why)]
+    named = [int(one) for one in re.findall(r"\bstep (\d+)", why) if int(one) < number]
+    return sorted({*named, *(last[word] for word in words if word in last)}, reverse=True)
+
+
+def _words(record: Record, number: int) -> list[str]:
+    """What a step is about: the words of its operation and of its answer that are no numbers."""
+    op: Op = record.script[number - 1]
+    answer = answer_text(record.steps[number - 1].result) if number <= len(record.steps) else ""
+    said = [answer] if answer.isidentifier() or ("-" in answer and " " not in answer) else []
+    return [word for word in (*op[1:], *said) if not word.isdigit()]
+
+
+def as_typed(text: str, script: Path) -> str:
+    """A text with `k8slab lab` and `k8slab grade` as they can be typed here. `script`: the command's own file."""
+    found = shutil.which("k8slab")
+    if script.name != "k8slab" or not script.is_file() or (found is not None and Path(found).samefile(script)):
+        return text
+    whole = script.absolute()
+    name = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) and whole.parent != Path.cwd() else whole
+    return re.sub(r"(?<![\w/])k8slab (?=lab |grade )", lambda _: f"{shlex.quote(str(name))} ", text)

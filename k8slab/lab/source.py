@@ -18,8 +18,10 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import re
+import symtable
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,10 +29,24 @@ from typing import Any
 
 from k8slab.lab.model import LabSpec
 
-__all__ = ["Lab", "LabError", "Mutant", "find_lab", "labs", "read_notebook", "solution_of", "starter_of"]
+__all__ = [
+    "Lab",
+    "LabError",
+    "Mutant",
+    "UnknownLabError",
+    "find_lab",
+    "labs",
+    "names_of",
+    "other_names",
+    "read_notebook",
+    "solution_of",
+    "starter_of",
+]
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+
+_HALF = re.compile("[\\ud800-\\udfff]")
 
 Notebook = dict[str, Any]
 Cell = dict[str, Any]
@@ -38,6 +54,10 @@ Cell = dict[str, Any]
 
 class LabError(ValueError):
     """A lab, a notebook or a name that cannot be used; the text says what was expected."""
+
+
+class UnknownLabError(LabError):
+    """There is no lab of this name; the text names those there are."""
 
 
 @dataclass(frozen=True)
@@ -149,22 +169,25 @@ def labs() -> list[Lab]:
 
 
 def find_lab(name: str) -> Lab:
-    """By `09-workqueue`, `09`, `9` or `workqueue`. LabError names what there is."""
+    """By `09-workqueue`, `09`, `9` or `workqueue`. UnknownLabError names what there is."""
     known = labs()
     for lab in known:
         number, _, word = lab.name.partition("-")
         if name in (lab.name, number, number.lstrip("0"), word):
             return lab
-    raise LabError(f"lab {name!r}: expected one of {', '.join(lab.name for lab in known) or '(none is installed)'}")
+    raise UnknownLabError(
+        f"lab {name!r}: expected one of {', '.join(lab.name for lab in known) or '(none is installed)'}"
+    )
 
 
 # -- notebooks -------------------------------------------------------------------------------------
 
 
 def read_notebook(path: Path) -> Notebook:
-    """A notebook file as plain data. LabError when it is none."""
+    """A notebook file as plain data. Half a character in it, which cannot be written again, becomes U+FFFD. LabError
+    when it is no notebook."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _whole(json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise LabError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -174,6 +197,15 @@ def read_notebook(path: Path) -> Notebook:
     if not all(isinstance(cell, dict) for cell in found["cells"]):
         raise LabError(f"{path}: is no notebook: every cell should be an object")
     return found
+
+
+def _whole(value: Any) -> Any:
+    """The same without lone surrogates."""
+    if isinstance(value, str):
+        return _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return {_whole(key): _whole(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def source(cell: Cell) -> str:
@@ -203,6 +235,26 @@ def solution_of(notebook: Notebook, where: str) -> str:
     if not cells:
         raise LabError(f"{where}: no solution cell (nbgrader metadata with solution: true) is left in it")
     return "\n\n".join(_without_markers(source(cell)) for cell in cells) + "\n"
+
+
+def other_names(notebook: Notebook) -> frozenset[str]:
+    """What code cells define that are not a learner's solution."""
+    own = [id(cell) for cell in solution_cells(notebook)]
+    others = [cell for cell in notebook["cells"] if cell.get("cell_type") == "code" and id(cell) not in own]
+    return names_of(map(source, others))
+
+
+def names_of(cells: Iterable[str]) -> frozenset[str]:
+    """The names that cells define, import or assign to outside of functions. A cell that is no Python has none."""
+    found: set[str] = set()
+    for cell in cells:
+        plain = "\n".join("" if line.startswith(("%", "!")) else line for line in cell.split("\n"))
+        try:
+            table = symtable.symtable(plain, "<cell>", "exec")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue  # no cell that counts, and nested as deep as its author liked
+        found |= {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
+    return frozenset(found)
 
 
 def _without_markers(text: str) -> str:

@@ -6,15 +6,39 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import json
+import os
+import re
 import time
 from pathlib import Path
 from typing import Any
 
-from k8slab.lab.source import Lab, LabError, Notebook, grading, read_notebook, solution_cells, solution_of
+from k8slab.lab.source import (
+    Lab,
+    LabError,
+    Notebook,
+    grading,
+    other_names,
+    read_notebook,
+    solution_cells,
+    solution_of,
+    source,
+)
 
-__all__ = ["code_of", "find_work", "hints_shown", "reset", "start", "submit", "write_notebook"]
+__all__ = [
+    "code_of",
+    "elsewhere_of",
+    "find_work",
+    "hints_shown",
+    "placed",
+    "reset",
+    "start",
+    "submit",
+    "write_notebook",
+]
 
 _STATE = ".k8slab-lab.json"
+_BOOK = Path(__file__).resolve().parents[2] / "book"
+_LINK = re.compile(r"\[([^\]]+)\]\(\.\./([^)#]+)(#[^)]*)?\)")
 
 
 def write_notebook(path: Path, notebook: Notebook) -> None:
@@ -24,6 +48,24 @@ def write_notebook(path: Path, notebook: Notebook) -> None:
     new.replace(path)
 
 
+def placed(notebook: Notebook, folder: Path, book: Path = _BOOK) -> Notebook:
+    """A copy of a lab's notebook whose links into the book lead there from `folder`, if that is in the same clone; else
+    they are plain text."""
+    here = folder.resolve()
+
+    def link(found: re.Match[str]) -> str:
+        target = book / found[2]
+        if not target.exists() or not here.is_relative_to(book.resolve().parent):
+            return found[1]
+        return f"[{found[1]}]({Path(os.path.relpath(target, here)).as_posix()}{found[3] or ''})"
+
+    copy: Notebook = json.loads(json.dumps(notebook))
+    for cell in copy["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _LINK.sub(link, source(cell)).splitlines(keepends=True)
+    return copy
+
+
 def start(lab: Lab, folder: Path) -> Path:
     """Write the starter into `folder`. LabError when there is one: nothing is overwritten."""
     path = folder / f"{lab.name}.ipynb"
@@ -31,7 +73,7 @@ def start(lab: Lab, folder: Path) -> Path:
         raise LabError(f"{path}: is there already; go on with it, or begin anew with: k8slab lab reset {lab.name}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_notebook(path, lab.starter)
+        write_notebook(path, placed(lab.starter, folder))
     except OSError as error:
         raise LabError(f"{folder}: cannot be written: {error.strerror}") from None
     return path
@@ -45,7 +87,7 @@ def reset(lab: Lab, path: Path) -> Path:
     while (kept := path.with_name(f"{path.stem}.before-reset-{number}.ipynb")).exists():
         number += 1
     path.rename(kept)
-    write_notebook(path, lab.starter)
+    write_notebook(path, placed(lab.starter, path.parent))
     (path.parent / _STATE).unlink(missing_ok=True)
     return kept
 
@@ -67,6 +109,11 @@ def code_of(path: Path) -> str:
         except (OSError, UnicodeDecodeError) as error:
             raise LabError(f"{path}: cannot be read: {error}") from None
     return solution_of(read_notebook(path), str(path))
+
+
+def elsewhere_of(path: Path) -> frozenset[str]:
+    """What a notebook defines in cells that do not count; of a Python file everything counts."""
+    return frozenset() if path.suffix == ".py" else other_names(read_notebook(path))
 
 
 def submit(lab: Lab, path: Path, student: str, out: Path) -> Path:

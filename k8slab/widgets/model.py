@@ -8,12 +8,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-__all__ = ["MISSING", "quiz_model", "stepper_model"]
+__all__ = ["mimebundle", "quiz_model", "stepper_model"]
 
 MISSING = (
     "The interactive figure needs the package anywidget (pip install 'k8slab[book]'). "
     "This is what it would show, as text:"
 )
+
+
+def mimebundle(shown: Any, **options: Any) -> dict[str, Any]:
+    """What a notebook shows of a Stepper, a Quiz or a card: its widget; without anywidget its text."""
+    try:
+        bundle: dict[str, Any] = dict(shown.widget()._repr_mimebundle_(**options)[0])
+    except ImportError:
+        return {"text/plain": f"{MISSING}\n\n{shown}"}
+    return {**bundle, "text/plain": repr(shown)}
 
 
 @cache

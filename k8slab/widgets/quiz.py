@@ -33,19 +33,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from k8slab.progress import Progress, remember
 from k8slab.widgets.assets import quiz_esm
-from k8slab.widgets.model import MISSING, quiz_model
+from k8slab.widgets.model import mimebundle, quiz_model
 
 __all__ = ["Bank", "EvidenceProblem", "Option", "Question", "Quiz", "QuizError", "Score", "check_evidence", "load_bank"]
 
 _SOURCE = re.compile(r"[ME]\d{1,3}|SURPRISES|experiment")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 _FOLDER = Path("book") / "quizzes"
+NO_FILE = "<dict>"
 
 
 class QuizError(ValueError):
@@ -81,7 +84,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """The questions of one file. `name`: the file, for messages."""
+    """The questions of one file. `name`: the file, for messages; without a file (a dict) `<dict>`."""
 
     name: str
     title: str
@@ -110,7 +113,7 @@ def load_bank(source: str | Path | Mapping[str, Any]) -> Bank:
     FileNotFoundError: no such bank. QuizError: a bank with a mistake, and where.
     """
     if isinstance(source, Mapping):
-        return _bank(source, "<dict>")
+        return _bank(source, NO_FILE)
     path = _find(source)
     loader = _Loader(path.read_text(encoding="utf-8"))
     loader.name = path.name
@@ -291,7 +294,8 @@ class Score(NamedTuple):
 class Quiz:
     """Questions to answer. `source` as for `load_bank`; `only`: ids of the questions to ask, in that order.
 
-    `chosen` and `score` know what the reader answered. KeyError: an id the bank does not have.
+    `chosen` and `score` know what the reader answered. Answers to a bank that has a file go into the reader's
+    `k8slab.progress` as they are given. KeyError: an id the bank does not have.
     """
 
     def __init__(self, source: str | Path | Mapping[str, Any] | Bank, *, only: Sequence[str] = ()) -> None:
@@ -302,6 +306,7 @@ class Quiz:
                 raise KeyError(f"{bank.name} has no question {ident!r}; it has {', '.join(by_id)}")
         self.title = bank.title
         self.questions = tuple(by_id[ident] for ident in only) if only else bank.questions
+        self._bank = bank
         self._model: Any = None
 
     @property
@@ -344,11 +349,18 @@ class Quiz:
         """The Jupyter widget itself, for layouts; ImportError when anywidget is not installed."""
         if self._model is None:
             self._model = quiz_model()(_esm=quiz_esm(), bank=self._json())
+            if self._bank.name != NO_FILE:
+                self._model.observe(self._remember, "chosen")
         return self._model
 
+    def _remember(self, change: Mapping[str, Any]) -> None:
+        """Each answer that is new. `only` may leave some questions to another Quiz, so they are kept one by one."""
+        name, ids = Path(self._bank.name).stem, [question.id for question in self._bank.questions]
+        for question in self.questions:
+            ticked = change["new"].get(question.id)
+            if ticked is not None and ticked != change["old"].get(question.id):
+                right = sorted(ticked) == list(question.right)
+                remember(partial(Progress.answered, quiz=name, question=question.id, right=right, questions=ids))
+
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)

@@ -13,7 +13,7 @@ from k8slab.sim import Recording, TraceEvent, is_main
 from k8slab.widgets.assets import stepper_esm
 from k8slab.widgets.frames import MAIN_STEPS, STEPS, Chosen, Moment, Recorder, Steppable, choose, encode
 from k8slab.widgets.matrix import steps_of
-from k8slab.widgets.model import MISSING, stepper_model
+from k8slab.widgets.model import mimebundle, stepper_model
 from k8slab.widgets.story import is_noise, lane_of
 
 __all__ = ["Stepper"]
@@ -182,10 +182,12 @@ class Stepper:
     def load(cls, text: str, **options: Any) -> Stepper:
         """A live Stepper on what `share` of a Stepper or a Cluster wrote, at the step it was shared from.
 
-        `options` as for a Stepper. ValueError: no such text.
+        `options` as for a Stepper. ValueError: no such text. TypeError: no text at all.
         """
         from k8slab.cluster import Cluster
 
+        if not isinstance(text, str):
+            raise TypeError(f"text: {text!r}: expected the text that `share` wrote")
         seen = Recording.load(text).seen
         cluster = Cluster.replay(text)
         stepper = cls(cluster, since=cluster.started_seq, live=True, **options)
@@ -227,8 +229,4 @@ class Stepper:
             self._model.status = self.step(command.get("actor"), main=bool(command.get("main")))
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        try:
-            bundle: dict[str, Any] = dict(self.widget()._repr_mimebundle_(**options)[0])
-        except ImportError:
-            return {"text/plain": f"{MISSING}\n\n{self}"}
-        return {**bundle, "text/plain": repr(self)}
+        return mimebundle(self, **options)

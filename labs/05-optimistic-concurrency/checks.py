@@ -42,6 +42,8 @@ class Run:
     computed_from: str = "nothing"  # and what it was given for that
     tries: int = 0
     conflicts: int = 0
+    errors: int = 0  # calls of all kinds that ended with an error
+    pauses: int = 0
     writes: int = 0
     undisturbed: int = 0  # own steps since somebody else wrote
 
@@ -64,9 +66,10 @@ class World:
         return words[-2] != f"@{self.revision}"
 
 
-def told(steps: Sequence[Step]) -> Iterator[tuple[Event, World, Run]]:
-    """Everything that was told, each with what holds just before it. Rivals' writes are taken in silently."""
-    world = World()
+def told(steps: Sequence[Step], world: World | None = None) -> Iterator[tuple[Event, World, Run]]:
+    """Everything that was told, each with what holds just before it. Rivals' writes are taken in silently. `world`: the
+    one to change."""
+    world = world or World()
     for step in steps:
         if not isinstance(step.result, str):
             continue
@@ -102,6 +105,8 @@ def _wrote(world: World, by: Run | None) -> None:
 
 def _take_in(world: World, run: Run, event: Event) -> None:
     words = event.words
+    run.pauses += event.kind == "slept"
+    run.errors += event.kind in CALLS and words[-1] in SAID
     if event.kind == "get" and len(words) > 2:
         run.read, run.is_stale = words[1:], False
     elif event.kind == "change":
@@ -123,15 +128,16 @@ def _fields(words: Sequence[str]) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
-def _said(fault: str) -> str:
-    return {
-        "timeout": "TimeoutStatusError",
-        "lost": "TimeoutStatusError",
-        "gone": "NotFoundError",
-        "exists": "AlreadyExistsError",
-        "cancel": "CancelledError",
-        "conflict": "ConflictError",
-    }[fault]
+CALLS = ("get", "put", "update", "try", "sleep")
+SAID = {
+    "timeout": "TimeoutStatusError",
+    "lost": "TimeoutStatusError",
+    "gone": "NotFoundError",
+    "exists": "AlreadyExistsError",
+    "cancel": "CancelledError",
+    "conflict": "ConflictError",
+}
+"""How a call ends, and the error that says so."""
 
 
 def _endless(event: Event, run: Run) -> Broken | None:
@@ -139,6 +145,71 @@ def _endless(event: Event, run: Run) -> Broken | None:
         why = f"nobody disturbed {run.client} for {PATIENCE} steps, and it still wants to {event.words[1]}"
         return Broken(event.step, why, "endless")
     return None
+
+
+def _idle(event: Event, run: Run) -> Broken | None:
+    """Doing nothing would keep most promises; so nobody may end who has not begun, or fail where nothing failed."""
+    words, name = event.words, run.client
+    if event.kind == "raised" and not run.errors:
+        return Broken(event.step, f"{name} raised {words[1]}, and nothing that it called had failed", "invented")
+    if event.kind == "returned" and not run.errors and not (run.tries or run.read):
+        return Broken(event.step, f"{name} returned {words[1]} and had asked nobody for anything", "idle")
+    return None
+
+
+def _idle_server(event: Event, run: Run) -> Broken | None:
+    """The same for guaranteed_update, which has to ask change and to write what it says."""
+    name = run.client
+    if event.words[:2] == ("next:", "put") and not run.read:
+        return Broken(event.step, f"{name} wants to write, and has never read", "unread")
+    if event.kind == "returned" and run.read and not run.errors:
+        if not run.computed:
+            return Broken(event.step, f"{name} returned, and never called change", "idle")
+        if run.computed != run.read[0] and not run.tries:
+            why = f"change made {run.computed} of {run.read[0]}, and {name} returned without trying to write it"
+            return Broken(event.step, why, "idle")
+    return _idle(event, run) or _endless(event, run)
+
+
+def _idle_client(event: Event, run: Run) -> Broken | None:
+    """The same for retry_on_conflict, which has to try."""
+    if event.words[:2] == ("next:", "sleep") and run.pauses >= 2 and not run.tries:
+        why = f"{run.client} slept {run.pauses} times, wants to sleep again, and has never tried"
+        return Broken(event.step, why, "idle")
+    return _idle(event, run)
+
+
+# -- what holds, to be shown -----------------------------------------------------------------------
+
+
+def store_state(steps: Sequence[Step]) -> dict[str, str]:
+    world = _after(steps)
+    return {"stored": f"{world.value} @{world.revision}", **{name: _known(run) for name, run in world.runs.items()}}
+
+
+def api_state(steps: Sequence[Step]) -> dict[str, str]:
+    world = _after(steps)
+    fields = " ".join(f"{name}={value}" for name, value in world.data.items())
+    return {"stored": f"{fields} @{world.revision}", **{name: _known(run) for name, run in world.runs.items()}}
+
+
+def tries_state(steps: Sequence[Step]) -> dict[str, str]:
+    runs = _after(steps).runs
+    return {name: f"{run.tries} of {_steps(run)} tries, {run.conflicts} conflicts" for name, run in runs.items()}
+
+
+def _after(steps: Sequence[Step]) -> World:
+    world = World()
+    for _ in told(steps, world):
+        pass
+    return world
+
+
+def _known(run: Run) -> str:
+    """What a client knows."""
+    read = f"read {' '.join(run.read)}" if run.read else "has not read"
+    computed = f", computed {run.computed}" if run.computed else ""
+    return f"{read}{computed}{', which is out of date' if run.is_stale else ''}"
 
 
 # -- guaranteed_update -----------------------------------------------------------------------------
@@ -153,8 +224,6 @@ def _right(run: Run, value: int) -> int:
 def writes_what_it_computed(steps: Sequence[Step]) -> Broken | None:
     for event, _, run in told(steps):
         words, name = event.words, run.client
-        if event.kind == "put" and not run.read:
-            return Broken(event.step, f"{name} writes {words[1]}, and has never read", "unread")
         if event.kind == "put" and words[1] != (run.computed or run.read[0]):
             why = f"{name} writes {words[1]}; change gave {run.computed or 'nothing'}"
             return Broken(event.step, why, "other-value")
@@ -162,12 +231,12 @@ def writes_what_it_computed(steps: Sequence[Step]) -> Broken | None:
             why = f"{name} read revision {run.read[1][1:]} and writes on the condition that it is {words[2][1:]}"
             return Broken(event.step, why, "other-revision")
         if event.kind == "returned":
-            final = run.computed or (run.read[0] if run.read else "none")
+            final = run.computed or words[1]
             if words[1] == "none" != final:
                 return Broken(event.step, f"{name} returned None; the value is now {final}", "no-result")
             if words[1] != final:
                 return Broken(event.step, f"{name} returned {words[1]}; the value is now {final}", "other-result")
-        if found := _endless(event, run):
+        if found := _idle_server(event, run):
             return found
     return None
 
@@ -189,7 +258,7 @@ def nothing_is_overwritten(steps: Sequence[Step]) -> Broken | None:
         if event.kind == "raised":
             why = f"{name} raised {event.words[1]}, though nothing but conflicts happened: it has to go on"
             return Broken(event.step, why, "gave-up")
-        if found := _endless(event, run):
+        if found := _idle_server(event, run):
             return found
     return None
 
@@ -207,11 +276,15 @@ def computes_from_the_newest(steps: Sequence[Step]) -> Broken | None:
         if run.conflicts and (event.kind == "raised" or (event.kind == "returned" and not run.writes and run.is_stale)):
             why = f"after a conflict {run.client} {' '.join(event.words)}, and never looked at what is there now"
             return Broken(event.step, why, "no-second-look")
+        if found := _idle_server(event, run):
+            return found
     return None
 
 
 def no_needless_write(steps: Sequence[Step]) -> Broken | None:
     for event, _, run in told(steps):
+        if found := _idle_server(event, run):
+            return found
         if not run.read:
             continue
         read = int(run.read[0])
@@ -233,12 +306,14 @@ def other_errors_pass(steps: Sequence[Step]) -> Broken | None:
                 return found
         elif event.kind == "put" and fault == "ok" and event.then[0] == "next:" and run.writes:
             return Broken(event.step, f"{run.client} wrote its change a second time", "again")
+        if found := _idle_server(event, run):
+            return found
     return None
 
 
 def _passes(event: Event, client: str, what: str, fault: str) -> Broken | None:
     """An error that is no conflict has to come out in the same step, as it is."""
-    then, wanted = event.then, _said(fault)
+    then, wanted = event.then, SAID[fault]
     if then == ("raised", wanted):
         return None
     ended = f"the {what} of {client} ended with {wanted}"
@@ -269,6 +344,8 @@ def _delay(run: Run) -> str:
 
 def retries_only_conflicts(steps: Sequence[Step]) -> Broken | None:
     for event, _, run in told(steps):
+        if found := _idle_client(event, run):
+            return found
         if event.kind != "try":
             continue
         how, then = event.words[1], event.then
@@ -293,6 +370,8 @@ def gives_up(steps: Sequence[Step]) -> Broken | None:
         if event.kind == "returned" and run.tries and run.tries == run.conflicts:
             why = f"all {run.tries} tries of {name} met a conflict, and it returned {event.words[1]}"
             return Broken(event.step, why, "swallowed")
+        if found := _idle_client(event, run):
+            return found
     return None
 
 
@@ -310,8 +389,13 @@ def waits_between(steps: Sequence[Step]) -> Broken | None:
         if event.kind == "try" and event.words[1] == "conflict" and event.then[:2] == ("next:", "try"):
             if run.tries + 1 < _steps(run):
                 return Broken(event.step, f"{run.client} tries again at once", "no-pause")
+        elif event.words == ("try", "conflict") and not run.tries and _steps(run) > 2 and event.then[0] != "next:":
+            why = f"the first conflict ended {run.client}: no second try, and no pause before it"
+            return Broken(event.step, why, "no-pause")
         elif event.kind == "slept" and event.then[0] == "next:" and event.then[1] != "try":
             return Broken(event.step, f"{run.client} slept, and wants to {' '.join(event.then[1:])}", "other-pause")
+        if found := _idle_client(event, run):
+            return found
     return None
 
 
@@ -325,8 +409,8 @@ def returns_the_result(steps: Sequence[Step]) -> Broken | None:
             if event.then != ("returned", right):
                 why = f"the try of {run.client} returned {right}, and to its caller it {' '.join(event.then)}"
                 return Broken(event.step, why, "lost-result")
-        if event.kind == "returned" and not run.tries:
-            return Broken(event.step, f"{run.client} returned without a try", "no-try")
+        if found := _idle_client(event, run):
+            return found
     return None
 
 
@@ -335,6 +419,8 @@ def returns_the_result(steps: Sequence[Step]) -> Broken | None:
 
 def keeps_what_others_wrote(steps: Sequence[Step]) -> Broken | None:
     for event, world, run in told(steps):
+        if idle := _idle(event, run) or _endless(event, run):
+            return idle
         if event.kind == "returned" and not run.tries:
             why = f"{run.client} returned and never sent an update: others' fields are safe, and its own is missing"
             return Broken(event.step, why, "no-update")
@@ -373,7 +459,7 @@ def fields_arrive(steps: Sequence[Step]) -> Broken | None:
         elif event.kind == "next:" and run.conflicts >= STEPS:
             why = f"{name} met {run.conflicts} conflicts and goes on; after {STEPS} tries its caller should know"
             return Broken(event.step, why, "for-ever")
-        if found := _endless(event, run):
+        if found := _idle(event, run) or _endless(event, run):
             return found
     return None
 
@@ -414,7 +500,7 @@ def levels(rng: random.Random) -> list[Op]:
         ops.append(("start", client, "least", str(rng.choice([4, 5, 6, 8, 12]))))
         ops.append(("go", client))
         ops += [("rival", str(rng.choice([1, 3, 7])))] * (rng.random() < 0.7)
-    return ops + _finish(CLIENTS, 3)
+    return ops + _finish(CLIENTS, PATIENCE)
 
 
 def faulty(rng: random.Random) -> list[Op]:
@@ -477,6 +563,7 @@ UNKNOWN = (
     "Did the write happen? Read the schedule: can the client tell a write that was refused from an answer that was "
     "lost?"
 )
+BEGINS = "It begins with a try: await attempt(). Only an error that came from there may leave."
 SERVER, CLIENT, FIELD = ("guaranteed_update",), ("retry_on_conflict",), ("retry_on_conflict", "set_field")
 
 LAB = LabSpec(
@@ -514,6 +601,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "nothing-is-overwritten",
@@ -544,6 +632,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "computes-from-the-newest",
@@ -569,6 +658,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "no-needless-write",
@@ -589,6 +679,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "other-errors-pass",
@@ -598,6 +689,7 @@ LAB = LabSpec(
             {
                 "answer lost": "start client-1 add 1; go client-1; lose client-1; go client-1; go client-1",
                 "missing": "start client-1 add 1; gone client-1; go client-1; go client-1",
+                "no error": "; ".join(["start client-1 add 1", *["go client-1"] * PATIENCE]),
             },
             faulty,
             {
@@ -615,6 +707,7 @@ LAB = LabSpec(
             },
             setting="store",
             needs=SERVER,
+            state=store_state,
         ),
         Check(
             "retries-only-conflicts",
@@ -643,6 +736,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "gives-up-after-its-steps",
@@ -661,9 +755,11 @@ LAB = LabSpec(
                     "The loop ran out. What does a Python function return then?",
                     "The last conflict has to be raised: the caller must learn that nothing was written.",
                 ],
+                "": [BEGINS],
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "waits-between-tries",
@@ -684,9 +780,11 @@ LAB = LabSpec(
                 "before-the-first": ["Nothing has failed yet."],
                 "grows": ["DefaultRetry has Factor 1.0: every pause is as long as the first."],
                 "other-pause": ["One await sleep(delay_ms) for each try that failed. Milliseconds, as given."],
+                "": [BEGINS],
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "returns-the-result",
@@ -708,6 +806,7 @@ LAB = LabSpec(
             },
             setting="tries",
             needs=CLIENT,
+            state=tries_state,
         ),
         Check(
             "keeps-what-others-wrote",
@@ -737,6 +836,7 @@ LAB = LabSpec(
             },
             setting="api",
             needs=FIELD,
+            state=api_state,
         ),
         Check(
             "fields-arrive",
@@ -768,6 +868,7 @@ LAB = LabSpec(
             },
             setting="api",
             needs=FIELD,
+            state=api_state,
         ),
     ),
 )

@@ -47,8 +47,14 @@ class Call:
         self.is_awaited = True
         return (yield self)
 
-    def __iter__(self):
+    def used(self, *_):
+        """What comes of using it as if it were the answer."""
         raise TypeError(f"{self.code}: an await is missing before it")
+
+    __iter__ = __getitem__ = __setitem__ = __delitem__ = __contains__ = __len__ = __getattr__ = __call__ = used
+    __bool__ = __int__ = __index__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = used
+    __add__ = __radd__ = __sub__ = __rsub__ = __or__ = __ror__ = __enter__ = __exit__ = used
+    __hash__ = object.__hash__
 
 
 def shown(value):
@@ -96,8 +102,8 @@ class Client:
         return self.run()
 
     def go(self, how, *words):
-        done = self.waits and self.waits.act(how, *words)
-        if not done:
+        done = self.waits.act(how, *words)
+        if done is None:
             return None
         text, answer, error = done
         self.told.append(text)
@@ -273,6 +279,8 @@ class _Handle:
 
 
 def _expect(value, kind, what):
+    if type(value) is Call:
+        value.used()
     if type(value) is not kind:
         raise TypeError(f"{what}: expected {kind.__name__}, found {type(value).__name__}")
 

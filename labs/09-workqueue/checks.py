@@ -6,7 +6,7 @@ Upstream: client-go/util/workqueue/{queue,delaying_queue,default_rate_limiters}.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from k8slab.lab import Broken, Check, LabSpec, Op, Step
@@ -24,16 +24,59 @@ class Life(NamedTuple):
 
 def lives(steps: Sequence[Step]) -> Iterator[tuple[Step, Life]]:
     """Each step, with what holds just before it."""
-    life = Life({}, {})
+    life, is_open = Life({}, {}), True
     for step in steps:
         yield step, life
-        if step.verb == "add":
+        if step.verb == "shut-down":
+            is_open = False
+        elif step.verb == "add" and is_open:
             life.added.setdefault(step.op[1], []).append(step.number)
         elif step.verb == "get" and step.result is not None:
             life.holders.setdefault(step.result, []).append(step.op[1])
             life.added.pop(step.result, None)
         elif step.verb == "done" and step.result is not None:
             life.holders[step.result].remove(step.op[1])
+            if step.result in life.added and not life.holders[step.result]:
+                life.added[step.result] = life.added.pop(step.result)  # it waits from now on, behind the others
+
+
+# -- what holds, to be shown -----------------------------------------------------------------------
+
+AFTER = Step(0, ("after",), None)
+"""What stands just before it holds after all steps."""
+
+
+def queue_state(steps: Sequence[Step]) -> dict[str, str]:
+    *_, (_, life) = lives([*steps, AFTER])
+    held = {item: workers for item, workers in life.holders.items() if workers}
+    return {
+        "waiting": _listed(item for item in life.added if item not in held),
+        "in work": _listed(f"{item} ({' and '.join(workers)})" for item, workers in held.items()),
+        "wanted again": _listed(item for item in life.added if item in held),
+    }
+
+
+def delays_state(steps: Sequence[Step]) -> dict[str, str]:
+    *_, (_, now, due, ready) = _dues([*steps, AFTER])
+    return {
+        "time": f"{now} ms",
+        "for later": _listed(f"{item} (at {at} ms)" for at, item in sorted((at, item) for item, at in due.items())),
+        "waiting": _listed(ready),
+    }
+
+
+def limiter_state(steps: Sequence[Step]) -> dict[str, str]:
+    failures: dict[str, int] = {}
+    for step in steps:
+        if step.verb == "when":
+            failures[step.op[1]] = failures.get(step.op[1], 0) + 1
+        elif step.verb == "forget":
+            failures.pop(step.op[1], None)
+    return {"failures": _listed(f"{item} {count}" for item, count in failures.items())}
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(words) or "none"
 
 
 # -- the queue -------------------------------------------------------------------------------------
@@ -91,6 +134,20 @@ def one_worker(steps: Sequence[Step]) -> Broken | None:
     return None
 
 
+def _never_empty(steps: Sequence[Step]) -> Broken | None:
+    """Who only looks at the first item, and leaves it in the queue, loses nothing and never comes to an end."""
+    added: dict[str, int] = {}
+    for step in steps:
+        if step.verb == "add":
+            added[step.op[1]] = added.get(step.op[1], 0) + 1
+        elif step.verb == "get" and step.result is not None:
+            added[step.result] = added.get(step.result, 0) - 1
+            if added[step.result] < 0:
+                why = f"{step.result} was handed out more often than it was added: get does not take it out"
+                return Broken(step.number, why, "never-empty")
+    return None
+
+
 def nothing_lost(steps: Sequence[Step]) -> Broken | None:
     """The scripts end with the workers finishing and the queue being emptied."""
     owed: dict[str, tuple[int, bool]] = {}
@@ -103,7 +160,7 @@ def nothing_lost(steps: Sequence[Step]) -> Broken | None:
         elif step.verb == "get":
             owed.pop(step.result, None)
     if not _drained(steps):
-        return None
+        return _never_empty(steps)
     last = steps[-1].number
     for item, (number, in_work) in owed.items():
         if in_work:
@@ -122,28 +179,14 @@ def _drained(steps: Sequence[Step]) -> bool:
 
 def counts(steps: Sequence[Step]) -> Broken | None:
     """len: what could be handed out now."""
-    ready: list[str] = []
-    working: list[str] = []
-    again: list[str] = []
-    for step in steps:
-        if step.verb == "add":
-            item = step.op[1]
-            if item in working:
-                again += [] if item in again else [item]
-            elif item not in ready:
-                ready.append(item)
-        elif step.verb == "get" and step.result is not None:
-            if step.result in ready:
-                ready.remove(step.result)
-            working.append(step.result)
-        elif step.verb == "done" and step.result is not None:
-            working.remove(step.result)
-            if step.result in again:
-                again.remove(step.result)
-                ready.append(step.result)
-        elif step.verb == "len" and step.result != len(ready):
+    for step, life in lives(steps):
+        if found := idle(step, life):
+            return found
+        ready = [item for item in life.added if not life.holders.get(item)]
+        if step.verb == "len" and step.result != len(ready):
+            working = [item for item, workers in life.holders.items() if workers]
             told = f"{len(ready)} can be handed out ({', '.join(ready) or 'none'}), and len says {step.result}"
-            if step.result == len(ready) + len(working) and not again:
+            if step.result == len(ready) + len(working) and not any(item in life.added for item in working):
                 return Broken(step.number, f"{told}: items in work do not wait", "counts-work")
             return Broken(step.number, told, "count")
     return None
@@ -153,7 +196,7 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
     closed = 0
     late: dict[str, int] = {}
     waiting: list[str] = []
-    known = {step.op[1]: None for step in steps if step.verb == "add"}
+    known = {step.op[1] for step in steps if step.verb == "add"}
     for step in steps:
         if step.verb == "shut-down":
             closed = closed or step.number
@@ -171,7 +214,7 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
             elif step.result in late:
                 why = f"{step.result} was added in step {late[step.result]}, after shut_down, and was handed out"
                 return Broken(step.number, why, "late-add")
-    return None
+    return _never_empty(steps)
 
 
 # -- delays ----------------------------------------------------------------------------------------
@@ -179,7 +222,9 @@ def shuts_down(steps: Sequence[Step]) -> Broken | None:
 
 def _dues(steps: Sequence[Step]) -> Iterator[tuple[Step, int, dict[str, int], list[str]]]:
     """Each step with the time, what is due when (the earliest counts), and what is ready, in order of due times."""
-    now, due, ready = 0, {}, []
+    now = 0
+    due: dict[str, int] = {}
+    ready: list[str] = []
     for step in steps:
         yield step, now, due, ready
         if step.verb == "later":
@@ -198,7 +243,10 @@ def _dues(steps: Sequence[Step]) -> Iterator[tuple[Step, int, dict[str, int], li
 
 
 def not_early_not_late(steps: Sequence[Step]) -> Broken | None:
+    delayed = set()
     for step, now, due, ready in _dues(steps):
+        if step.verb == "later":
+            delayed.add(step.op[1])
         if step.verb != "get":
             continue
         if step.result is None and ready:
@@ -207,13 +255,15 @@ def not_early_not_late(steps: Sequence[Step]) -> Broken | None:
             if step.result in due:
                 why = f"{step.result} came out at {now} ms; it is due at {due[step.result]} ms"
                 return Broken(step.number, why, "early")
+            if step.result not in delayed:
+                return Broken(step.number, f"get handed out {step.result}, which nobody added", "invented")
             return Broken(step.number, f"{step.result} came out at {now} ms, for a second time", "twice")
     return None
 
 
 def earliest_wins(steps: Sequence[Step]) -> Broken | None:
     found = not_early_not_late(steps)
-    if found is None or found.cause == "twice":
+    if found is None or found.cause in ("twice", "invented"):
         return found
     return found._replace(cause="postponed" if found.cause == "late" else "early")
 
@@ -231,7 +281,7 @@ def tells_next(steps: Sequence[Step]) -> Broken | None:
         if step.verb == "due" and step.result != min(due.values(), default=None):
             right = f"the next item is due at {min(due.values())}" if due else "nothing waits for its time"
             return Broken(step.number, f"next_due_ms is {step.result}; {right}", "next")
-    return None
+    return not_early_not_late(steps)  # a time is of use if something comes out then
 
 
 # -- the rate limiter ------------------------------------------------------------------------------
@@ -361,6 +411,8 @@ def forgetting(rng: random.Random) -> list[Op]:
 PLAIN = (
     "Draw the three places an item can be in: waiting, in work, and wanted again. Which of them does this step read?"
 )
+TAKES_OUT = "get hands an item out and takes it off the list: after as many gets as adds the list is empty."
+INVENTED = "get hands out what was added and nothing else. Where does your answer come from?"
 
 LAB = LabSpec(
     title="A work queue",
@@ -385,6 +437,7 @@ LAB = LabSpec(
                 "hidden-item": ["get may only return None when nothing waits. What decides that in your code?"],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "at-most-once",
@@ -405,6 +458,7 @@ LAB = LabSpec(
                 ]
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "one-worker-a-key",
@@ -422,6 +476,7 @@ LAB = LabSpec(
                 ]
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "nothing-lost",
@@ -437,8 +492,11 @@ LAB = LabSpec(
                     "In done: take the item out of processing; if it is in dirty, put it into the list.",
                 ],
                 "lost": [PLAIN, "An item that nobody works on must go into the list as soon as it is added."],
+                "never-empty": [TAKES_OUT],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "counts-what-waits",
@@ -450,8 +508,11 @@ LAB = LabSpec(
             {
                 "": ["len of the list, not of what is wanted: an item in work that was added again does not wait yet."],
                 "counts-work": ["Items in work are not waiting: upstream's Len is len(queue)."],
+                "hidden-item": ["len counts what get would hand out. Does get hand out what was added?"],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "shuts-down",
@@ -463,8 +524,11 @@ LAB = LabSpec(
             {
                 "late-add": ["What should add do when the queue is shutting down?"],
                 "dropped": ["shut_down only sets a flag: workers finish what waits, then get returns None."],
+                "never-empty": [TAKES_OUT],
+                "invented": [INVENTED],
             },
             needs=("WorkQueue",),
+            state=queue_state,
         ),
         Check(
             "not-before-its-time",
@@ -486,9 +550,11 @@ LAB = LabSpec(
                     "A delay of 0 or less is an ordinary add: do it at once.",
                 ],
                 "twice": ["What is due must be taken out of the waiting room when it is added."],
+                "invented": [INVENTED],
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "earliest-wins",
@@ -509,9 +575,11 @@ LAB = LabSpec(
                 "early": [
                     "Which of the two times did you keep? Compare them as times, not as delays: now_ms + delay_ms."
                 ],
+                "invented": [INVENTED],
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "by-due-time",
@@ -528,6 +596,7 @@ LAB = LabSpec(
             },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "tells-the-next-time",
@@ -536,9 +605,13 @@ LAB = LabSpec(
             tells_next,
             {"two": "due; later a 20; later b 10; due; clock 10; due; clock 10; due"},
             asked,
-            {"": ["The smallest due time of what still waits; None when nothing does."]},
+            {
+                "next": ["The smallest due time of what still waits; None when nothing does."],
+                "": ["The time is right, what comes out then is not: look at not-before-its-time first."],
+            },
             setting="delays",
             needs=("WorkQueue", "DelayingQueue"),
+            state=delays_state,
         ),
         Check(
             "backs-off",
@@ -557,6 +630,7 @@ LAB = LabSpec(
             },
             setting="limiter",
             needs=("RateLimiter",),
+            state=limiter_state,
         ),
         Check(
             "forgets",
@@ -575,6 +649,7 @@ LAB = LabSpec(
             },
             setting="limiter",
             needs=("RateLimiter",),
+            state=limiter_state,
         ),
     ),
 )

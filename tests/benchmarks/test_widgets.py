@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from k8slab.dev import system
 from k8slab.widgets import Stepper
 from tests.browser.visits import LAPTOP, open_visit, widgets_drawn
 from tests.browser.widget_pages import write_page
+from tests.programs import needs
 from tests.toy_cluster import ToyCluster
 
 LOOSE = 4  # the assertions allow for a machine that is four times slower, or busy
@@ -43,9 +43,7 @@ def test_recording_a_deployment(benchmark: Any) -> None:
 def test_a_page_of_four_steppers_is_light_and_usable_soon(tmp_path: Path, benchmark: Any) -> None:
     from playwright.sync_api import sync_playwright
 
-    chromium = system.find("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
+    chromium = needs("chromium")
     address = write_page(tmp_path / "page.html", [Stepper(ToyCluster(pods=12)) for _ in range(3)] + [big()])
     benchmark.extra_info["bytes"] = (tmp_path / "page.html").stat().st_size
     assert benchmark.extra_info["bytes"] < 1_500_000

@@ -16,19 +16,23 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from socketserver import BaseServer
 from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from k8slab.dev import pages, system
+from k8slab.dev import pages
 from tests.browser.visits import LAPTOP, Visit, open_visit
+from tests.programs import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = Path(__file__).parent / "failures"
 NO_NEWS = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+FIRST_PORT = 8600
 QUIET = [
     "--no-sandbox",  # root in a container has no sandbox
     "--disable-gpu",
@@ -49,13 +53,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # (notebooks) cannot bear.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    chromium = system.find("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
+    with chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def chromium(*arguments: str) -> Iterator[Browser]:
+    """The system's Chromium, without a window."""
+    path = needs("chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=path, args=[*QUIET, *arguments])
         yield browser
         browser.close()
+
+
+@contextmanager
+def running(server: BaseServer) -> Iterator[None]:
+    """A server at work in a thread of its own."""
+    with server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder over http on 127.0.0.1."""
+    server = pages.server(folder, FIRST_PORT)
+    with running(server):
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -101,12 +129,8 @@ def visit(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Callable
 @pytest.fixture(scope="session")
 def book_address(book_html: Path) -> Iterator[str]:
     """The built book over http on 127.0.0.1."""
-    with pages.server(book_html, 8600) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(book_html) as address:
+        yield address
 
 
 @pytest.fixture(params=["http", "file"])

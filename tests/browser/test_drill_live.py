@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from k8slab.drill import DrillCard
+from k8slab.progress import Progress
 from tests.browser.conftest import Lab, run_all
 from tests.browser.test_lab_live import ask, notebook
 from tests.browser.visits import Visit
@@ -38,3 +39,5 @@ def test_an_answer_that_has_to_be_run_is_run(lab: Lab, visit: Callable[..., Visi
     root.get_by_label("Your answer").fill("app in web")
     page.keyboard.press("Enter")
     expect(root.get_by_role("status")).to_contain_text("expected a selector (unable to parse requirement")
+    kept = Progress().export()["entries"]["drill"][f"selectors/{CARD.drills[PLACE].seed}"]
+    assert (kept["times"], kept["detail"]) == (1, {"right": True}), "what is no answer is no try"

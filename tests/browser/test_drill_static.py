@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from k8slab.drill import TOPICS, DrillCard
 from k8slab.drill.answers import normal
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, focused, widgets_drawn
 from tests.browser.widget_pages import write_page
 
 Visitor = Callable[..., Visit]
@@ -89,6 +90,51 @@ def test_one_goes_on_and_back_with_the_keyboard(address: str, visit: Visitor) ->
     assert root.get_by_label("Your answer").input_value() == ""
     root.get_by_role("button", name="Back").click()
     assert root.locator(".task").inner_text().startswith(plain(FIRST.question)[:30])
+
+
+def test_the_focus_goes_through_the_card_in_order_and_is_seen(address: str, visit: Visitor) -> None:
+    page = visit(address).page
+    root = card(page)
+    root.get_by_label("Your answer").focus()
+    stops = [focused(page)]
+    for _ in range(4):
+        page.keyboard.press("Tab")
+        stops.append(focused(page))
+    assert [name for name, _ in stops] == ["Your answer", "Check", "Show the answer", "Back", "Next"]
+    assert min(outline for _, outline in stops) >= 2
+
+
+def test_a_screen_reader_hears_the_exercise_at_the_field_and_the_verdict_in_a_live_region(
+    address: str, visit: Visitor
+) -> None:
+    page = visit(address).page
+    root = card(page)
+    field, status = root.get_by_label("Your answer"), root.get_by_role("status").element_handle()
+    assert status is not None and status.inner_text() == "", "the region is there before it speaks"
+    begins = re.escape(plain(FIRST.question)[:40])
+    expect(field).to_have_accessible_description(re.compile(f"Exercise 1 of 12, level 1 of 3, seed .* {begins}"))
+    field.fill(FIRST.answer)
+    page.keyboard.press("Enter")
+    assert status.inner_text() == "Right."
+    shown = root.get_by_role("button", name="Hide the answer")
+    expect(shown).to_have_attribute("aria-expanded", "true")
+    root.get_by_role("button", name="Next").press("Enter")
+    begins = re.escape(plain(SECOND.question)[:30])
+    expect(field).to_have_accessible_description(re.compile(f"Exercise 2 of 12, .* {begins}"))
+    expect(field).to_be_focused()
+    assert status.inner_text() == ""
+
+
+def test_tries_are_counted_and_right_once_stays_right(address: str, visit: Visitor) -> None:
+    root = card(visit(address).page)
+    for answer, score in [
+        (FIRST.judge.mistakes[0].text, "0 right of 1 tried"),
+        (FIRST.answer, "1 right of 1 tried, 2 tries"),
+        (FIRST.judge.mistakes[0].text, "1 right of 1 tried, 3 tries"),
+    ]:
+        root.get_by_label("Your answer").fill(answer)
+        root.get_by_role("button", name="Check").click()
+        expect(root.locator(".head .mute")).to_have_text(score)
 
 
 def test_the_ends_are_marked_and_do_nothing(address: str, visit: Visitor) -> None:

@@ -1,4 +1,4 @@
-"""The Stepper and the Quiz in a live JupyterLab: steps made by the kernel, answers in the kernel, keys left alone."""
+"""Live in JupyterLab: steps made by the kernel, answers in the kernel, keys left alone; a lab's check that fails."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page
 
+from k8slab.lab import find_lab
 from tests.browser.conftest import Lab, run_all
 from tests.browser.visits import Visit, axe_violations
 
@@ -85,3 +86,53 @@ def test_the_kernel_makes_the_steps_and_learns_the_answers(lab: Lab, visit: Call
     quiz.get_by_text("Not so: see why.").wait_for()
     assert ask(page) == "queue.add 5 kcm/informers {'q': [1]} 0 of 1"
     assert axe_violations(page, ".jp-OutputArea-output") == []
+
+
+BEGIN = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from k8slab.lab.inside import begin
+check = begin("09")
+check
+"""
+
+
+def test_a_check_that_fails_shows_its_text_and_a_stepper_for_the_keyboard(
+    lab: Lab, visit: Callable[..., Visit]
+) -> None:
+    """The wrong queue hands a to worker-2 while worker-1 holds it: step 4 of `add a; get worker-1; add a; get
+    worker-2`."""
+    wrong = next(mutant.code for mutant in find_lab("09").mutants() if mutant.name == "parallel-processing")
+    page = visit(lab.notebook(notebook(lab.folder, BEGIN, wrong, 'check("one-worker-a-key")')), may_complain=True).page
+    run_all(page)
+    stepper = page.locator("section[aria-label='Stepper: No two workers hold the same item']")
+    shows(stepper, "step 4 of 4")
+    sentence = stepper.get_by_role("status").first
+    assert sentence.inner_text() == "Here it breaks: worker-1 still works on a, and worker-2 was given it too."
+    assert "in work: a (worker-1)a (worker-1 and worker-2)\n" in held(stepper), "what was (struck), and what is"
+    assert "with the solution: \n  answer: None\n  in work: a (worker-1)\n  wanted again: a" in held(stepper)
+    report = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']").inner_text()
+    assert "\u2717 No two workers hold the same item: public " in report and "step 4 of 4:" in report
+    assert "Looks like 'parallel-processing'" in report and "Traceback" not in report
+    cells = page.locator(".jp-Cell").count()
+    stepper.get_by_role("button", name="Next step").focus()
+    page.keyboard.press("ArrowLeft")
+    shows(stepper, "step 3 of 4")
+    assert sentence.inner_text() == "Add a."
+    assert "a (worker-1)" in held(stepper) and "the solution" not in held(stepper)
+    page.keyboard.press("End")
+    shows(stepper, "step 4 of 4")
+    page.keyboard.press("w")
+    shows(stepper, "cause 4 of 4")
+    page.keyboard.press("Home")
+    shows(stepper, "cause 1 of 4")
+    assert stepper.locator(".bec").inner_text() == "Nothing earlier shown here caused it."
+    page.keyboard.press("Escape")
+    shows(stepper, "step 1 of 4")
+    assert page.locator(".jp-Cell").count() == cells, "a key of the Stepper reached JupyterLab"
+    assert axe_violations(page, ".jp-OutputArea-output") == []
+
+
+def held(stepper: Locator) -> str:
+    """What the Stepper's inspector shows."""
+    return stepper.get_by_role("group", name="Object, changes marked").inner_text()

@@ -13,19 +13,17 @@ import socketserver
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
-from k8slab.dev import pages, system
 from k8slab.dev.browser_edition import listed
 from k8slab.lab import Lab, find_lab, labs
 from k8slab.lab.source import source
-from tests.browser.conftest import QUIET, ROOT, run_all
+from tests.browser.conftest import ROOT, chromium, run_all, running, served
 from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations
 from tests.counts import SOAK
 
@@ -70,25 +68,16 @@ class Refusal(socketserver.StreamRequestHandler):
 
 @pytest.fixture(scope="module")
 def witness() -> Iterator[Witness]:
-    with Witness() as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
+    server = Witness()
+    with running(server):
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
 def browser(witness: Witness) -> Iterator[Browser]:
     """In place of the other tests' browser: one that can reach nothing but this machine, whoever asks."""
-    chromium = system.find("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    proxy = f"--proxy-server=http://127.0.0.1:{witness.server_address[1]}"
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=[*QUIET, proxy])
+    with chromium(f"--proxy-server=http://127.0.0.1:{witness.server_address[1]}") as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -104,24 +93,13 @@ def page(browser: Browser, witness: Witness, edition: Path, request: pytest.Fixt
 
 
 @pytest.fixture(scope="module")
-def edition(book_html: Path) -> Path:
-    if not (book_html / "lite").is_dir():
-        pytest.skip("npm is not installed")
-    return book_html / "lite"
-
-
-@pytest.fixture(scope="module")
 def elsewhere(book_html: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The built book's address when it lies in a folder of a site."""
     top = tmp_path_factory.mktemp("site")
     (top / "courses").mkdir()
     (top / "courses" / "k8slab").symlink_to(book_html)
-    with pages.server(top, 8700) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/courses/k8slab"
-        server.shutdown()
-        thread.join()
+    with served(top) as address:
+        yield f"{address}/courses/k8slab"
 
 
 def launch(page: Page, address: str) -> float:
@@ -184,6 +162,11 @@ heard = io.StringIO()
 with contextlib.redirect_stdout(heard):
     check("{name}", stepper=False)
 """
+KEPT = """
+from k8slab.progress import Progress, remember
+remember(lambda progress: progress.done("lab", "mine", passed=True))
+assert [row[:3] for row in Progress().summary().rows] == [("lab", "mine", "passed")], Progress().path
+"""
 
 
 @pytest.mark.parametrize("lab", labs() if SOAK else [find_lab("09")], ids=lambda lab: lab.name)
@@ -206,6 +189,8 @@ def test_a_lab_is_worked_in_the_browser(lab: Lab, book_address: str, page: Page)
     told = f"assert {name!r} in heard.getvalue() and 'there are no limits here' in heard.getvalue()"
     passed = execute(HEARD.format(name=name) + told)
     assert passed["status"] == "ok", passed
+    kept = execute(KEPT)
+    assert kept["status"] == "ok", kept
 
 
 def test_it_works_in_a_folder_of_a_site_too(elsewhere: str, page: Page) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.browser.visits import PHONE, Visit, axe_violations
+from k8slab.drill import TITLES, DrillCard
+from tests.browser.visits import NARROW, PHONE, Visit, axe_violations, focused, widgets_drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST_BYTES = 1_500_000
@@ -25,7 +26,18 @@ def listed(entry: object) -> list[str]:
 
 
 PAGES = listed(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")))
+MADE_BY_SPHINX = ["genindex", "search"]
 each_page = pytest.mark.parametrize("name", PAGES)
+each_page_and_index = pytest.mark.parametrize("name", [*PAGES, *MADE_BY_SPHINX])
+# one page of each kind: a chapter, a lab, cards, tables, a reference page, the search
+KINDS = ["start/objects-and-apis", "labs/09-workqueue", "practice/drills", "reference/status", "reference/api/check"]
+MOST_STOPS = 400
+
+
+def test_every_built_page_is_tested(book_html: Path) -> None:
+    built = {path.relative_to(book_html).with_suffix("").as_posix() for path in book_html.rglob("*.html")}
+    built = {name for name in built if not name.startswith(("lite/", "_static/"))}
+    assert built - {"index"} == {*PAGES, *MADE_BY_SPHINX}, "index leads to the first page"
 
 
 @each_page
@@ -35,7 +47,7 @@ def test_a_page_loads_without_another_host_or_an_error(name: str, place: str, vi
     page.wait_for_load_state("networkidle")
 
 
-@each_page
+@each_page_and_index
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_page_has_no_accessibility_violation(
     name: str, dark: bool, book_address: str, visit: Callable[..., Visit]
@@ -46,11 +58,47 @@ def test_a_page_has_no_accessibility_violation(
     assert axe_violations(page) == []
 
 
-@each_page
-def test_a_page_fits_a_phone(name: str, book_address: str, visit: Callable[..., Visit]) -> None:
+@each_page_and_index
+def test_a_page_fits_a_phone_and_large_text(name: str, book_address: str, visit: Callable[..., Visit]) -> None:
     page = visit(f"{book_address}/{name}.html", size=PHONE).page
     page.wait_for_load_state("networkidle")
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    widths = {}
+    for what, (width, height) in NARROW.items():
+        page.set_viewport_size({"width": width, "height": height})
+        widths[what] = page.evaluate("document.documentElement.scrollWidth") - width
+    assert {what: wider for what, wider in widths.items() if wider > 0} == {}
+
+
+@pytest.mark.parametrize("name", [*(f"book/{kind}" for kind in KINDS), "search"])
+def test_the_keyboard_goes_through_a_page_and_is_seen_everywhere(
+    name: str, book_address: str, visit: Callable[..., Visit]
+) -> None:
+    page = visit(f"{book_address}/{name}.html", reduced_motion=True).page
+    page.wait_for_load_state("networkidle")
+    stops = []
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        found, outline = focused(page)
+        if not found:
+            break
+        stops.append((found, outline))
+    else:
+        pytest.fail(f"after {MOST_STOPS} stops the focus has not left the page: {stops[-3:]}")
+    assert len(stops) > 20, "the navigation alone has more"
+    assert [found for found, outline in stops if outline < 1] == []
+
+
+def test_the_cards_of_the_drills_page_have_names_and_are_answered_by_keyboard_only(
+    place: str, visit: Callable[..., Visit]
+) -> None:
+    page = visit(f"{place}/book/practice/drills.html").page
+    assert widgets_drawn(page) == len(TITLES)
+    for topic, title in TITLES.items():
+        card = page.get_by_role("group", name=f"Drill: {title}", exact=True)
+        card.get_by_label("Your answer").focus()
+        page.keyboard.type(DrillCard(topic).drills[0].answer)
+        page.keyboard.press("Enter")
+        assert card.get_by_role("status").inner_text() == "Right."
 
 
 @each_page

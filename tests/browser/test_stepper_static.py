@@ -4,27 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from k8slab.dev import pages
 from k8slab.scheduler import Explanation, NodeVerdict
 from k8slab.scheduler.framework import SUCCESS, Code, Status
 from k8slab.widgets import Stepper
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.conftest import served
+from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, focused, widgets_drawn
 from tests.browser.widget_pages import write_page
 from tests.toy_cluster import ToyCluster
 
 Visitor = Callable[..., Visit]
 WIDGET = "document.querySelector('.k8slab-widget').shadowRoot"
-FOCUSED = """(() => {
-  let a = document.activeElement;
-  while (a.shadowRoot?.activeElement) a = a.shadowRoot.activeElement;
-  const style = getComputedStyle(a);
-  return [a.getAttribute("aria-label") ?? a.textContent, style.outlineStyle === "none" ? "0px" : style.outlineWidth];
-})()"""
 OVERLAPS = """picture => {
   const boxes = [...picture.querySelectorAll("text")].filter(t => /ms pass/.test(t.textContent) || t.matches(".label"))
     .map(t => t.getBoundingClientRect());
@@ -64,12 +57,8 @@ def anywhere(request: pytest.FixtureRequest, folder: Path, address: str) -> Iter
     if request.param == "file":
         yield address
         return
-    with pages.server(folder, 8700) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/page.html"
-        server.shutdown()
-        thread.join()
+    with served(folder) as place:
+        yield f"{place}/page.html"
 
 
 class Shown:
@@ -160,8 +149,8 @@ def test_tab_goes_through_the_controls_and_the_focus_can_be_seen(toy: Shown) -> 
     names = []
     for _ in range(12):
         toy.press("Tab")
-        name, width = toy.page.evaluate(FOCUSED)
-        assert float(width.removesuffix("px")) >= 1.5, f"no outline on {name}"
+        name, outline = focused(toy.page)
+        assert outline >= 1.5, f"no outline on {name}"
         names.append(name)
     controls = ["Back one step", "Next step", "Play", "Step", "Speed", "Why?", "Reset to the first step"]
     found = [control for name in names for control in controls if name == control or name.startswith(f"{control} ")]

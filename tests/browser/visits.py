@@ -9,12 +9,25 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
-__all__ = ["AXE", "LAPTOP", "PHONE", "Visit", "axe_violations", "open_visit", "widgets_drawn"]
+__all__ = ["AXE", "LAPTOP", "NARROW", "PHONE", "Visit", "axe_violations", "focused", "open_visit", "widgets_drawn"]
 
 LAPTOP = (1280, 900)
 PHONE = (390, 844)
+NARROW = {"phone": PHONE, "zoom 200 %": (640, 450), "zoom 400 %": (320, 225)}
+"""Sizes at which a page must not scroll sideways: a phone, and a laptop whose reader needs larger text."""
+
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+FOCUSED = """(() => {
+  let a = document.activeElement;
+  while (a.shadowRoot?.activeElement) a = a.shadowRoot.activeElement;
+  const shown = a.querySelector(":scope > .toctree-toggle") ?? a;  // a summary of the theme is outlined inside
+  const style = getComputedStyle(shown);
+  const shadow = [...style.boxShadow.matchAll(/([\\d.]+)px/g)].map(([, px]) => parseFloat(px));  // the theme's links
+  const outline = style.outlineStyle === "none" ? 0 : parseFloat(style.outlineWidth);
+  const name = a.getAttribute("aria-label") ?? a.labels?.[0]?.textContent ?? a.textContent;
+  return [a === document.body ? "" : name.trim(), Math.max(outline, ...shadow)];
+})()"""
 LOCAL = ("file:", "blob:", "data:", "http://127.0.0.1:", "ws://127.0.0.1:")
 
 
@@ -61,6 +74,12 @@ def widgets_drawn(page: Page, timeout_ms: float = 10_000) -> int:
     """Wait until the static loader is done with the page; how many widgets it drew."""
     page.wait_for_function("document.documentElement.dataset.k8slabWidgets !== undefined", timeout=timeout_ms)
     return int(page.evaluate("document.documentElement.dataset.k8slabWidgets"))
+
+
+def focused(page: Page) -> tuple[str, float]:
+    """The name of what has the focus (nothing for the page itself), and how many pixels wide its ring is."""
+    name, outline = page.evaluate(FOCUSED)
+    return str(name), float(outline)
 
 
 def axe_violations(page: Page, scope: str | None = None, *, best_practice: bool = False) -> list[str]:

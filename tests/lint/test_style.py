@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "k8slab"
-EDGE = ("cli", "dev", "widgets", "lab", "drill", "serve", "testing")
+EDGE = ("cli", "dev", "widgets", "progress", "lab", "drill", "serve", "testing")
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 WORLD = re.compile(
     r"datetime\.(now|utcnow|today)|date\.today|os\.(urandom|getpid|environ|getenv)|uuid\.uuid[14]"

@@ -25,13 +25,6 @@ SERVES_CODE = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def edition(book_html: Path) -> Path:
-    if not (book_html / "lite").is_dir():
-        pytest.skip("npm is not installed")
-    return book_html / "lite"
-
-
 def settings(edition: Path) -> dict[str, Any]:
     text = (edition / "jupyter-lite.json").read_text(encoding="utf-8")
     data: dict[str, Any] = json.loads(text)["jupyter-config-data"]

@@ -27,10 +27,10 @@ export default { render({ model, el }) {
   const shadow = el.attachShadow({ mode: "open" });
   const card = JSON.parse(model.get("card")), all = card.drills, id = `d${++cards}`;
   let at = 0, asked = 0, waiting;
-  const score = h("span", { class: "mute" }), where = h("p", { class: "mute" });
-  const task = h("div", { class: "task" }), why = h("div", { class: "why", hidden: true });
+  const score = h("span", { class: "mute" }), where = h("p", { class: "mute", id: `${id}-where` });
+  const task = h("div", { class: "task", id: `${id}-task` }), why = h("div", { class: "why", hidden: true });
   const input = h("input", {
-    id, type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 400,
+    id, "aria-describedby": `${id}-where ${id}-task`, type: "text", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 400,
   });
   const says = h("p", { class: "says", role: "status" });
   const button = (text, onclick) => h("button", { type: "button", onclick }, text);
@@ -70,7 +70,9 @@ export default { render({ model, el }) {
   function judged(right, message) {
     say(message, right);
     if (right) explain(true);
-    model.set("tried", { ...model.get("tried"), [all[at].seed]: right });
+    const { seed } = all[at], tried = model.get("tried") ?? {}, tries = model.get("tries") ?? {};
+    model.set("tried", { ...tried, [seed]: right || tried[seed] === true });
+    model.set("tries", { ...tries, [seed]: (tries[seed] ?? 0) + 1 });
     model.save_changes();
     tally();
   }
@@ -88,12 +90,13 @@ export default { render({ model, el }) {
     waiting = setTimeout(alone, 2000);
   }
   function heard() {
-    const { n, right, message } = model.get("verdict");
-    if (n === asked) judged(right, message);
+    const { n, right, message, counts } = model.get("verdict");
+    if (n === asked) counts ? judged(right, message) : say(message);
   }
   function tally() {
-    const tried = Object.values(model.get("tried") ?? {});
-    score.textContent = tried.length ? `${tried.filter(Boolean).length} right of ${tried.length} tried` : `${all.length} exercises`;
+    const tried = Object.values(model.get("tried") ?? {}), tries = Object.values(model.get("tries") ?? {}).reduce((a, b) => a + b, 0);
+    score.textContent = !tried.length ? `${all.length} exercises` : `${tried.filter(Boolean).length} right of ${tried.length} tried`
+      + (tries > tried.length ? `, ${tries} tries` : "");
   }
   shadow.append(h("style", null, CSS), root);
   go(0, true);

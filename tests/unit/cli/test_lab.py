@@ -6,11 +6,9 @@ import json
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from k8slab.cli import main
 from k8slab.lab import find_lab
 from k8slab.lab.source import solution_cells, source, with_solution
 from k8slab.lab.work import write_notebook
@@ -18,23 +16,9 @@ from k8slab.lab.work import write_notebook
 LAB = find_lab("09")
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def k8slab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "home"))
-
-    def run(*arguments: str) -> Answer:
-        code = main(list(arguments))
-        said = capsys.readouterr()
-        return Answer(code, said.out, said.err)
-
-    return run
 
 
 def solve(path: Path) -> None:
@@ -51,7 +35,7 @@ def test_a_students_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-unty
     again = k8slab("lab", "start", "09")
     assert again.code == 1 and "is there already" in again.err
     hint = k8slab("lab", "hint", "workqueue")
-    assert hint.code == 0 and "Write it first" in hint.out
+    assert hint.code == 0 and "is not written yet. Write it" in hint.out
     assert k8slab("lab", "solution", "09").code == 1
     assert "self.processing" in k8slab("lab", "solution", "09", "--yes").out
     solve(path)
@@ -87,10 +71,69 @@ def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-
     assert (found.code, found.out.splitlines()[-1]) == (0, "the property holds in this schedule")
 
 
+def test_a_helper_in_a_cell_of_the_learners_own_is_named(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    solve(tmp_path / "09-workqueue.ipynb")
+    path = tmp_path / "09-workqueue.ipynb"
+    notebook = json.loads(path.read_text())
+    own = {"cell_type": "code", "id": "mine", "metadata": {}, "source": "import heapq", "outputs": []}
+    notebook["cells"].insert(0, own)
+    cell = solution_cells(notebook)[0]
+    cell["source"] = source(cell).replace("self.queue = []", "self.queue = heapq.nsmallest(0, [])")
+    path.write_text(json.dumps(notebook))
+    said = "`heapq` is defined in another cell; only the cells given in the lab count: move it into the cell of "
+    assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09").out
+    script = ["--check", "first-in-first-out", "--replay", "get worker-1"]
+    assert f"{said}`WorkQueue`" in k8slab("lab", "verify", "09", *script).out
+
+
+def test_progress_keeps_the_best_points_of_whole_verifications(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def told() -> str:
+        return " ".join(k8slab("progress").out.splitlines()[-1].split()[:-1])
+
+    mine = tmp_path / "mine.py"
+    mine.write_text(next(m.code for m in LAB.mutants() if m.name == "lost-re-add"))
+    found = k8slab("lab", "verify", "09", str(mine))
+    points = found.out.partition(" of 16 points")[0].split()[-1]
+    assert found.code == 1 and 0 < int(points) < 16
+    assert told() == f"lab 09-workqueue {points} of 16 points"
+    for one in ("verify", "watch"):
+        assert k8slab("lab", one, "09", str(mine), "--check", "first-in-first-out").code == 0
+        assert told() == f"lab 09-workqueue {points} of 16 points", "one check is not the lab"
+    right = tmp_path / "right.py"
+    right.write_text(LAB.solution)
+    assert k8slab("lab", "verify", "09", str(right)).code == 0
+    assert told() == "lab 09-workqueue passed, 16 of 16 points"
+    assert k8slab("lab", "verify", "09", str(mine)).code == 1
+    assert told() == "lab 09-workqueue passed, 16 of 16 points"
+
+
+def test_what_can_be_handed_in_is_said_before_a_python_file_is_refused(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    started = k8slab("lab", "start", "09").out.splitlines()
+    assert started[-1] == "a Python file can be verified, too, but only the notebook can be handed in"
+    for verb, takes in {"submit": False, "reset": False, "verify": True, "watch": True, "hint": True}.items():
+        said = " ".join(k8slab("lab", verb, "--help").out.split())
+        assert ("notebook, Python file or folder" in said) is takes
+    assert "A Python file cannot be handed in" in " ".join(k8slab("lab", "submit", "--help").out.split())
+
+
+def test_help_tells_the_exit_codes(k8slab) -> None:  # type: ignore[no-untyped-def]
+    said = " ".join(k8slab("lab", "verify", "--help").out.split())
+    assert "0 every check passes, 1 one does not" in said and "2 wrong usage: an unknown lab, check or option" in said
+
+
+def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def broken() -> None:
+        raise KeyError("a mistake in the package")
+
+    monkeypatch.setattr("k8slab.lab.labs", broken)
+    with pytest.raises(KeyError, match="a mistake in the package"):
+        k8slab("lab", "list")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["lab", "verify", "13"], 1, "09-workqueue", id="no such lab"),
+        pytest.param(["lab", "verify", "13"], 2, "09-workqueue", id="no such lab"),
         pytest.param(["lab", "verify", "09"], 1, "begin with: k8slab lab start", id="not started"),
         pytest.param(["lab", "verify", "09", "nothing.py"], 1, "expected your notebook", id="no such file"),
         pytest.param(
@@ -102,9 +145,21 @@ def test_one_schedule_again(k8slab, tmp_path: Path) -> None:  # type: ignore[no-
         pytest.param(
             ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", ";"], 1, "expected operations", id="empty"
         ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", "when a b"],
+            1,
+            "--replay: 'when a b': when takes words as in 'when a'",
+            id="too many words",
+        ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "earliest-wins", "--replay", "later a soon"],
+            1,
+            "--replay: 'later a soon': later takes words as in 'later ",
+            id="no number",
+        ),
         pytest.param(["lab"], 2, "", id="no verb"),
         pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
-        pytest.param(["grade", ".", "--lab", "99"], 1, "expected one of", id="no lab to grade"),
+        pytest.param(["grade", ".", "--lab", "99"], 2, "expected one of", id="no lab to grade"),
         pytest.param(["grade", ".", "--lab", "09", "--jobs", "0"], 2, "expected 1 or more", id="no jobs"),
     ],
 )
@@ -169,3 +224,35 @@ def test_a_teachers_way(k8slab, tmp_path: Path) -> None:  # type: ignore[no-unty
     assert "zoe" in found.out and "no submission" in found.out
     assert (tmp_path / "graded" / "gradebook.csv").exists()
     assert (tmp_path / "graded" / "feedback" / "ben.ipynb").exists()
+
+
+def test_what_a_teacher_gets_wrong_is_told(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    solve(tmp_path / "in" / "ann.ipynb")
+    (tmp_path / "roster.csv").write_text("name,login\nAnn A,ann\n")
+    found = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--seed", "7", "--roster", "roster.csv")
+    assert "graded/gradebook.csv: 2 students, hidden cases by --seed 7" in found.out
+    assert "nobody of it, such as 'Ann A', handed in, but 'ann' did: is it the right column?" in found.err
+    again = k8slab("grade", "in", "--lab", "09", "--jobs", "1")
+    assert (again.code, again.err) == (0, "")
+    assert "hidden cases by --seed 7" in again.out, "as the last time"
+    unknown = k8slab("grade", "in", "--lab", "09", "--regrade", "nosuch")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "regrade 'nosuch': expected a student with a submission in in: ann" in unknown.err
+    other = k8slab("grade", "in", "--lab", "05")
+    assert other.code == 2 and "holds the results of 09-workqueue" in other.err
+
+
+def test_one_seed_is_remembered(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    solve(tmp_path / "in" / "ann.ipynb")
+    (tmp_path / "in" / "ben.py").write_text("pass\n")
+    first = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--seed", "7", "--one-seed")
+    assert "1 students, hidden cases by --seed 7 --one-seed" in first.out
+    assert first.err == "k8slab grade: left out: ben.py: no notebook (.ipynb)\n"
+    again = k8slab("grade", "in", "--lab", "09", "--jobs", "1")
+    assert again.code == 0 and again.out == first.out
+    k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "each")
+    refused = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "each", "--one-seed")
+    assert (refused.code, refused.out) == (2, "")
+    assert "each: was graded with hidden cases of their own for each student; for cases the same" in refused.err

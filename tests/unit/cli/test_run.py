@@ -9,38 +9,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from k8slab.cli import main
 from tests.deployments import deployment
+from tests.unit.cli.conftest import Answer
 
 ROOT = Path(__file__).resolve().parents[3]
 MANIFESTS = ROOT / "tests" / "manifests"
 GOOD = sorted(path for path in MANIFESTS.iterdir() if path.is_file() and path.name != "comments.yaml")
 
 
-class Answer(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 Run = Callable[..., Answer]
-
-
-@pytest.fixture
-def k8slab(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command in this process. No answer may hold a traceback."""
-
-    def run(*arguments: object) -> Answer:
-        code = main([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Answer(code, out, err)
-
-    return run
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -112,3 +113,18 @@ def test_a_skip_needs_a_line_with_a_reason() -> None:
     ]
     with pytest.raises(ValueError, match=r"glob \| reason"):
         allowed_skips("tests/unit/*\n")
+
+
+@pytest.mark.parametrize(("ci", "code"), [("true", 1), ("", 0)], ids=["in CI", "elsewhere"])
+def test_a_run_that_skips_for_want_of_a_program_fails_in_ci(ci: str, code: int) -> None:
+    test = "tests/browser/test_quiz_static.py::test_it_works_by_keyboard"
+    program = (
+        "import sys, pytest; from k8slab.dev import system; system.find = lambda name: None; "
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    variables = {**os.environ, "CI": ci, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program, "-q", "-p", "no:cacheprovider", "-rs", test]
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout
+    assert "chromium is not installed" in done.stdout
+    assert (test in done.stdout) is (ci == "true"), "the summary names the test that was skipped"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from k8slab.drill import DrillCard
 from k8slab.drill.card import drill_esm
+from k8slab.progress import Progress
 from k8slab.widgets import Score
 
 JAVASCRIPT = 6 * 1024
@@ -51,12 +53,31 @@ def test_python_judges_what_the_page_does_not_know() -> None:
     card = DrillCard("quantities", 1, 4)
     one, model = card.drills[0], card.widget()
     model.asked = {"n": 7, "seed": one.seed, "text": one.answer}
-    assert model.verdict == {"n": 7, "right": True, "message": "Right."}
-    model.asked = {"n": 8, "seed": one.seed, "text": "rubbish"}
-    assert (model.verdict["n"], model.verdict["right"]) == (8, False)
+    assert model.verdict == {"n": 7, "right": True, "message": "Right.", "counts": True}
+    model.asked = {"n": 8, "seed": one.seed, "text": one.judge.mistakes[0].text}
+    assert [model.verdict[key] for key in ("n", "right", "counts")] == [8, False, True]
+    model.asked = {"n": 9, "seed": one.seed, "text": "x" * 500}
+    assert [model.verdict[key] for key in ("n", "right", "counts")] == [9, False, False]
     assert card.score == Score(0, 4)
     model.tried = {one.seed: True, card.drills[1].seed: False}
     assert str(card.score) == "1 of 4"
+
+
+def test_what_is_answered_on_a_live_card_is_in_the_readers_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path))
+    card = DrillCard("quantities", 1, 4)
+    one, two = (drill.seed for drill in card.drills[:2])
+
+    def answer(tried: dict[str, bool], tries: dict[str, int]) -> None:
+        card.widget().set_state({"tried": tried, "tries": tries})  # as a message of the page does
+
+    answer({one: False}, {one: 1})
+    answer({one: False}, {one: 2})
+    answer({one: True}, {one: 3})
+    answer({one: True, two: False}, {one: 3, two: 1})
+    assert [row[:3] for row in Progress().summary().rows] == [("drill", "quantities", "1 right of 2, 4 tries")]
 
 
 def test_the_repr_is_stable_and_the_text_has_all_questions() -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
-import k8slab.drill
 from k8slab.drill import TOPICS, drill
 
 
@@ -39,18 +35,3 @@ def test_a_seed_is_short_and_printable(seed: str) -> None:
 @pytest.mark.parametrize("seed", [0, -5, 10**60, "a b", "größe"])
 def test_any_number_or_short_text_is_a_seed(seed: int | str) -> None:
     assert drill("quantities", seed).seed == str(seed)
-
-
-def test_every_public_name_is_there_and_no_other() -> None:
-    assert all(getattr(k8slab.drill, name) is not None for name in k8slab.drill.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
-        k8slab.drill.Nope  # noqa: B018
-
-
-def test_progress_loads_neither_the_scheduler_nor_the_api_server() -> None:
-    program = (
-        "import sys; from k8slab.drill import Progress; "
-        "print([n for n in ('yaml', 'k8slab.scheduler', 'k8slab.apiserver', 'k8slab.widgets') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

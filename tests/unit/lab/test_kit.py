@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from k8slab.lab import Lab, kit
 from k8slab.lab.kit import check_kit
+from k8slab.lab.lazy import lazy_solutions
 from tests.unit.lab.toy import write_toy
 
 
@@ -60,6 +62,27 @@ def test_a_starter_that_holds_the_answer(toy: Path) -> None:
     change(toy / "77-counter.ipynb", "### BEGIN SOLUTION", "### SOLUTION")
     change(toy / "77-counter.ipynb", "### END SOLUTION", "### THE END")
     assert "the starter passes counts" in problems(toy)
+
+
+def test_a_judge_that_gives_points_for_nothing(toy: Path) -> None:
+    """It accuses wrong answers, and None is none."""
+    change(toy / "checks.py", "if step.result != value:", "if step.result not in (None, value):")
+    assert "every function returns None: passes counts" in problems(toy)
+
+
+def test_lazy_solutions_have_all_names_and_do_nothing() -> None:
+    code = "A = 5\n\nclass Box:\n    def __init__(self, a): self.a = a\n    def get(self, b, c=1): return c\n"
+    code += "    def __len__(self): return 1\n\nasync def f(x, *, y): return y\n\ndef g(): return 5\n"
+    found = dict(lazy_solutions(code))
+    names: dict[str, Any] = {}
+    exec(found["every function returns 1"], names)
+    box = names["Box"](3)
+    assert (box.get(4), len(box), names["g"](), vars(box)) == (1, 1, 1, {})
+    exec(found["every function returns its first argument"], names)
+    assert (names["Box"](3).get(4), names["g"]()) == (4, None)
+    with pytest.raises(StopIteration) as end:
+        names["f"](7, y=8).send(None)
+    assert end.value.value == 7
 
 
 def test_a_mutant_with_another_cause(toy: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import time
 
 import pytest
 
+from k8slab.api.scheme import SCHEME
+from k8slab.apiserver.registry import strategy_for
+from k8slab.apiserver.registry.custom import CustomResourceStrategy
 from k8slab.lab import InProcessRunner, Limits, Raised, Report, find_lab, parse_script, replay, verify
 from k8slab.lab.inside import newest_source
 from k8slab.lab.mutate import machine_mutants
@@ -87,6 +91,66 @@ def test_a_missing_await_and_its_relatives_are_named(code: str, check: str, said
     assert said in why(code, check)
 
 
+USED = {
+    "unpacked": "value, revision = call",
+    "an item read": "call['data']",
+    "an item set": "call['data'] = {}",
+    "an item deleted": "del call['data']",
+    "an attribute": "call.value",
+    "looked into": "'data' in call",
+    "its length": "len(call)",
+    "called": "call()",
+    "a condition": "7 if call else 8",
+    "compared": "call == 7",
+    "compared the other way": "7 != call",
+    "less": "call < 7",
+    "the larger one": "max(7, call)",
+    "a sum": "call + 1",
+    "a sum the other way": "1 + call",
+    "a difference": "call - 1",
+    "a number": "int(call)",
+    "merged": "{} | call",
+    "a method": "call.get('data')",
+    "changed": "change(call)",
+    "written back": "await store.put(key, call, 1)",
+}
+
+
+@pytest.mark.parametrize("use", USED.values(), ids=USED)
+def test_a_missing_await_is_named_however_the_call_is_used(use: str) -> None:
+    said = why(server("call = store.get(key)", use), "writes-what-it-computed")
+    assert "TypeError: get(...): an await is missing before it" in said
+
+
+def test_a_missing_await_is_named_in_the_object_that_is_changed() -> None:
+    said = why(changed("obj = await api.get(name)", "obj = api.get(name)"), "fields-arrive")
+    assert "get(...): an await is missing before it" in said
+
+
+@pytest.mark.parametrize("attempt", ["if attempt(): return 7", "return attempt().value", "attempt()[0]"])
+def test_a_missing_await_before_an_attempt_is_named(attempt: str) -> None:
+    code = f"{LAB.solution}\n\nasync def retry_on_conflict(attempt, sleep, steps=5, delay_ms=10):\n    {attempt}\n"
+    assert "attempt(): an await is missing before it" in why(code, "returns-the-result")
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_accepted"),
+    [("configmaps", True), ("pods", True), ("deployments", True), ("leases", False), ("widgets", False)],
+)
+def test_what_the_text_says_of_updates_without_a_version_holds_here(resource: str, is_accepted: bool) -> None:
+    """Upstream: AllowUnconditionalUpdate in `pkg/registry/*/strategy.go` and apiextensions' `customresource`."""
+    rules = CustomResourceStrategy() if resource == "widgets" else strategy_for(SCHEME.find(resource))
+    assert rules.allow_unconditional_update is is_accepted
+
+
+def test_the_text_sends_the_unversioned_update_by_itself_since_kubectl_replace_fills_the_version_in() -> None:
+    """Upstream: Helper.Replace in `cli-runtime/pkg/resource/helper.go`, called with overwrite by `kubectl replace`."""
+    prose = "".join(source(cell) for cell in LAB.notebook["cells"] if cell["cell_type"] == "markdown")
+    commands = [line for line in prose.splitlines() if line.startswith("kubectl replace")]
+    assert commands == ["kubectl replace --raw /api/v1/namespaces/default/configmaps/web -f web.json"]
+    assert "`kubectl replace -f web.json` gets the object, copies its number" in prose
+
+
 HOSTILE = {
     "swallows everything, without an await": server("while True:", "    try: raise ValueError", "    except: pass"),
     "swallows everything, also its own end": server(
@@ -165,6 +229,7 @@ def test_in_process_judges_the_same() -> None:
     for code in [LAB.solution, LAB.second, *codes]:
         inside, outside = verify(LAB, code, runner=InProcessRunner()), verify(LAB, code)
         assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+    gc.collect()  # here, where it is expected, and not in the middle of another test
 
 
 def test_what_a_client_does_when_it_is_dropped_is_not_taken_for_its_output() -> None:
@@ -212,3 +277,63 @@ def test_an_unexpected_exception_is_shown_with_its_line() -> None:
     )
     raised = outcome.record.steps[0].result
     assert isinstance(raised, Raised) and raised.code == "return store.nothing"
+
+
+def all_three(server: str, client: str, field: str) -> str:
+    return f"""from k8slab.api.errors import ConflictError, NotFoundError, TimeoutStatusError
+
+async def guaranteed_update(store, key, change):
+    {server}
+
+async def retry_on_conflict(attempt, sleep, steps=5, delay_ms=10):
+    {client}
+
+async def set_field(api, sleep, name, field, value):
+    {field}
+"""
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        pytest.param(["return None"] * 3, id="returns at once"),
+        pytest.param(["raise ConflictError.of('configmaps', 'web', 'x')"] * 3, id="raises a conflict"),
+        pytest.param(["raise TimeoutStatusError('x')"] * 3, id="raises a timeout"),
+        pytest.param(["raise NotFoundError.of('configmaps', 'web')"] * 3, id="raises that it is gone"),
+        pytest.param(
+            ["while True: await store.get(key)", "while True: await sleep(1)", "while True: await sleep(1)"],
+            id="never begins",
+        ),
+        pytest.param(
+            ["while True: await store.put(key, 1, 1)", "return await sleep(delay_ms)", "return await api.get(name)"],
+            id="one call of some kind",
+        ),
+        pytest.param(
+            [
+                "await store.get(key); raise TimeoutStatusError('x')",
+                "await sleep(1); raise TimeoutStatusError('x')",
+                "await api.get(name); raise TimeoutStatusError('x')",
+            ],
+            id="looks, and fails",
+        ),
+    ],
+)
+def test_who_does_nothing_gets_no_point(bodies: list[str]) -> None:
+    report = verify(LAB, all_three(*bodies))
+    assert report.problem == ""
+    assert [result.check.name for result in report.results if result.passed] == []
+
+
+def test_what_is_half_done_is_told() -> None:
+    reads = all_three("return (await store.get(key))[0]", "return await attempt()", "return await api.get(name)")
+    assert why(reads, "writes-what-it-computed") == "client-1 returned, and never called change"
+    assert why(reads, "waits-between-tries").startswith("the first conflict ended client-1: no second try")
+    computes = all_three("return change((await store.get(key))[0])", "return None", "return None")
+    assert why(computes, "other-errors-pass") == (
+        "change made 6 of 5, and client-1 returned without trying to write it"
+    )
+    assert why(computes, "gives-up-after-its-steps") == "client-1 returned none and had asked nobody for anything"
+    raises = all_three(*["raise TimeoutStatusError('x')"] * 3)
+    assert why(raises, "other-errors-pass") == (
+        "client-1 raised TimeoutStatusError, and nothing that it called had failed"
+    )

@@ -5,16 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from k8slab.lab import (
     Broken,
+    Case,
     Check,
     InProcessRunner,
     Lab,
+    Limits,
     Odd,
+    Outcome,
     Problem,
+    Raised,
+    Record,
     Step,
     find_lab,
     parse_script,
@@ -24,9 +30,11 @@ from k8slab.lab import (
 )
 from k8slab.lab.inside import Checker, CheckFailed, hint_for, newest_source
 from k8slab.lab.mutate import machine_mutants
-from k8slab.lab.show import Played, recognised, report_text
+from k8slab.lab.show import Played, as_typed, played, recognised, report_text
 from k8slab.lab.shrink import shrink
+from k8slab.lab.source import names_of
 from k8slab.widgets import Stepper
+from k8slab.widgets.frames import expand
 
 LAB = find_lab("09")
 PARALLEL = next(mutant for mutant in LAB.mutants() if mutant.name == "parallel-processing").code
@@ -94,7 +102,7 @@ def test_a_report_is_the_same_twice() -> None:
 def test_a_syntax_error_is_told_with_its_line() -> None:
     report = verify(LAB, "class WorkQueue:\n    def add(self item):\n        pass\n")
     assert report.points == 0
-    assert "SyntaxError" in report.problem and "line 2: def add(self item):" in report.problem
+    assert "SyntaxError" in report.problem and "line 2 of class WorkQueue: def add(self item):" in report.problem
 
 
 def test_a_missing_class_fails_its_own_checks_only() -> None:
@@ -119,6 +127,32 @@ def test_a_mistake_that_only_looks_like_a_mutant_is_not_called_one() -> None:
     assert recognised(LAB, report.results[0]) == ""
 
 
+def test_a_mutant_is_recognised_beside_other_harmless_differences() -> None:
+    """It also calls `change` twice, which is told in the step before; the step that breaks answers the same."""
+    lab = find_lab("05")
+    mutant = next(one for one in lab.mutants() if one.name == "retries-timeouts")
+    code = mutant.code.replace("        new = change(value)\n", "        change(value)\n        new = change(value)\n")
+    pure, mixed = (verify(lab, one, only=[mutant.killed_by]).results[0] for one in (mutant.code, code))
+    assert pure.failure is not None and mixed.failure is not None
+    assert pure.failure.record.script == mixed.failure.record.script
+    assert [one.result for one in pure.failure.record.steps[:-1]] != [
+        one.result for one in mixed.failure.record.steps[:-1]
+    ]
+    assert recognised(lab, mixed).startswith("Looks like 'retries-timeouts': ")
+
+
+def test_a_likeness_needs_the_same_answer_where_it_breaks_and_not_before() -> None:
+    """`len` counts what is in work (a mutant) or answers 7 there (none): both break in the same step by one cause."""
+    check = LAB.spec.check("counts-what-waits")
+    for wrong, name in (
+        ("len(self.queue) + len(self.processing)", "len-counts-work"),
+        ("7 if self.processing else 0", ""),
+    ):
+        code = LAB.solution.replace("return len(self.queue)", f"return {wrong}")
+        found = recognised(LAB, verify(LAB, code, only=[check.name]).results[0])
+        assert found.startswith(f"Looks like {name!r}: ") if name else found == ""
+
+
 def test_in_process_says_so_and_judges_the_same() -> None:
     for code in (LAB.solution, PARALLEL):
         inside = verify(LAB, code, runner=InProcessRunner())
@@ -130,9 +164,64 @@ def test_in_process_says_so_and_judges_the_same() -> None:
 def test_a_stepper_opens_on_a_failure() -> None:
     report = verify(LAB, PARALLEL, only=["one-worker-a-key"])
     assert report.results[0].failure is not None
-    stepper = Stepper(Played(report.results[0].failure, "No two workers"))
-    assert [step["text"] for step in stepper.frames["steps"]][-1].startswith("worker-1 still works on a")
-    assert len(stepper.frames["steps"]) == 5
+    stepper = Stepper(played(LAB, report.results[0]))
+    steps = stepper.frames["steps"]
+    assert len(steps) == len(report.results[0].failure.record.script) == 4
+    assert steps[3]["text"] == "Here it breaks: worker-1 still works on a, and worker-2 was given it too."
+    assert [(step.get("cause"), step.get("also")) for step in steps] == [(None, None), (0, None), (1, None), (2, [1])]
+    assert "you" not in {lane["role"] for lane in stepper.frames["lanes"]}, "else the first step says: you did this"
+
+
+def test_a_stepper_shows_what_holds_and_what_would_with_the_solution() -> None:
+    """By hand: worker-1 took a, it was added again, and the wrong queue hands it to worker-2."""
+    stepper = Stepper(played(LAB, verify(LAB, PARALLEL, only=["one-worker-a-key"]).results[0]))
+    shown = [state["objects"]["after-this-step/yours"] for state in expand(stepper.frames)]
+    assert all(step["focus"] == "after-this-step/yours" for step in stepper.frames["steps"])
+    assert shown[0] == {"answer": "None", "waiting": "a", "in work": "none", "wanted again": "none"}
+    assert shown[1] == {"answer": "a", "waiting": "none", "in work": "a (worker-1)", "wanted again": "none"}
+    assert shown[2] == {"answer": "None", "waiting": "none", "in work": "a (worker-1)", "wanted again": "a"}
+    assert shown[3] == {
+        "answer": "a",
+        "waiting": "none",
+        "in work": "a (worker-1 and worker-2)",
+        "wanted again": "none",
+        "with the solution": {"answer": "None", "in work": "a (worker-1)", "wanted again": "a"},
+    }
+
+
+@pytest.mark.parametrize("lab", [LAB, find_lab("05")], ids=lambda lab: lab.name)
+def test_a_stepper_and_the_text_count_the_same_steps(lab: Lab) -> None:
+    for mutant in lab.mutants():
+        result = verify(lab, mutant.code, only=[mutant.killed_by]).results[0]
+        assert result.failure is not None and result.failure.broken is not None
+        text = report_text(lab, verify(lab, mutant.code, only=[mutant.killed_by]))
+        steps = Stepper(played(lab, result), main=1_000).frames["steps"]
+        number = [n for n, step in enumerate(steps, 1) if step["text"].startswith("Here it breaks: ")]
+        assert len(number) == 1 and f"step {number[0]} of {len(steps)}:" in text, mutant.name
+
+
+def test_a_stepper_on_a_loop_without_end_has_all_steps() -> None:
+    code = LAB.solution.replace("self.processing.add(item)", "while True: pass")
+    result = verify(LAB, code, only=["first-in-first-out"], limits=Limits(seconds=0.2)).results[0]
+    steps = Stepper(played(LAB, result)).frames["steps"]
+    assert [step["label"] for step in steps] == ["add a", "add b", "✗ get worker-1", "get worker-2"]
+    assert steps[2]["text"].startswith("Here it breaks: it did not end within 0.2 s and 512 MB, in 'get worker-1'")
+    assert steps[3]["text"] == "Get worker-2 → not reached."
+
+
+def test_answers_that_make_no_sense_have_no_state() -> None:
+    """It hands out what nobody holds, and takes it back twice."""
+    check = LAB.spec.check("forgets")
+    odd = Record((("when", "a"),), (Step(1, ("when", "a"), Raised("ValueError", "no")),))
+    shown = Played(
+        Outcome(Case(odd.script), Broken(1, "it raised", "raised"), odd), replace(check, state=_no_state), odd
+    )
+    assert shown.step()
+    assert shown.view()["objects"]["after-this-step/yours"]["state"] == "cannot be told from these answers"
+
+
+def _no_state(steps: Sequence[Step]) -> dict[str, str]:
+    return {"sum": str(sum(int(step.result) for step in steps))}
 
 
 # -- in a notebook ---------------------------------------------------------------------------------
@@ -143,6 +232,87 @@ def test_the_newest_cell_that_defines_a_name_counts() -> None:
     assert newest_source(cells, ["A"]) == "class A:\n    new = 1\n"
     with pytest.raises(ValueError, match="no executed cell defines B"):
         newest_source(cells, ["B"])
+    assert (
+        newest_source(["class B: pass", *cells], ["A", "B", "C"], ["A"]) == "class A:\n    new = 1\n\nclass B: pass\n"
+    )
+
+
+HELPED = LAB.solution.replace("self.queue.append(item)", "put(self.queue, item)")
+HELPER = "%time pass\ndef put(queue, item):\n    queue.append(item)"
+MOVE = "`put` is defined in another cell; only the cells given in the lab count: move it into the cell of `WorkQueue`"
+
+
+def test_a_helper_in_another_cell_is_named_in_a_notebook() -> None:
+    check = Checker(LAB, cells=lambda: [HELPER, HELPED])
+    with pytest.raises(CheckFailed, match=r"name 'put' is not defined in WorkQueue\.add") as failed:
+        check("first-in-first-out", stepper=False)
+    assert MOVE in str(failed.value)
+    check = Checker(LAB, cells=lambda: [HELPED])
+    with pytest.raises(CheckFailed) as failed:
+        check("first-in-first-out", stepper=False)
+    assert "another cell" not in str(failed.value), "nobody defines it"
+
+
+def test_a_helper_in_any_given_cell_counts_for_every_check(capsys: pytest.CaptureFixture[str]) -> None:
+    """As it does for `k8slab lab verify`: the cell of RateLimiter, which this check does not need, has it."""
+    queue, limiter = HELPED.split("class RateLimiter", 1)
+    check = Checker(LAB, cells=lambda: [queue, f"{HELPER}\n\nclass RateLimiter{limiter}".replace("%time pass\n", "")])
+    check("first-in-first-out")
+    assert "public 7/7" in capsys.readouterr().out
+
+
+def test_an_import_in_another_cell_is_named_although_nothing_could_be_loaded() -> None:
+    code = LAB.solution.replace("class WorkQueue:", "class WorkQueue(collections.abc.Sized):")
+    report = verify(LAB, code, elsewhere=names_of(["import collections.abc"]))
+    assert report.problem.startswith("NameError: name 'collections' is not defined in line ")
+    assert report.problem.endswith("only the cells given in the lab count: move it into the cell of `WorkQueue`")
+
+
+def test_names_of_cells() -> None:
+    cells = [
+        "import os.path as p, sys\nfrom heapq import heappush",
+        "!ls\nx: int = 1\nfor y in (): z = 2",
+        "def broken(:",
+    ]
+    cells += ["class A:\n    inner = 1", "def f(a):\n    b = a", "print(q)"]
+    assert names_of(cells) == {"p", "sys", "heappush", "x", "y", "z", "A", "f"}
+
+
+# -- notes -----------------------------------------------------------------------------------------
+
+
+def test_a_limit_that_is_reached_is_noted_with_the_checks() -> None:
+    code = LAB.solution.replace("self.processing.discard(item)", "while True: pass")
+    report = verify(LAB, code, only=["first-in-first-out", "at-most-once", "nothing-lost"], limits=Limits(seconds=0.2))
+    assert report.notes == ("it did not end within 0.2 s and 512 MB, in at-most-once, nothing-lost",)
+    code = LAB.solution.replace("self.processing.discard(item)", "[0] * (1 << 40)")
+    report = verify(LAB, code, only=["at-most-once"])
+    assert report.notes == ("it did not end within 0.5 s and 512 MB, in at-most-once",)
+
+
+def test_what_was_refused_while_loading_is_noted() -> None:
+    report = verify(LAB, f"try:\n    open('/etc/hostname')\nexcept OSError:\n    pass\n1 / 0\n{LAB.solution}")
+    assert report.problem.startswith("ZeroDivisionError")
+    assert report.notes == ("opening a file that is not its own",)
+
+
+# -- what was typed --------------------------------------------------------------------------------
+
+
+def test_commands_are_told_as_they_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "again: k8slab lab verify 09; with k8slab.lab and ./k8slab lab as they are"
+    script = tmp_path / ".venv" / "bin" / "k8slab"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert as_typed(text, script) == text.replace("again: k8slab", "again: .venv/bin/k8slab")
+    monkeypatch.chdir(script.parent)
+    assert as_typed(text, script) == text.replace("again: k8slab", f"again: {script}")
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert as_typed(text, script) == text, "it is found under its name"
+    assert as_typed(text, Path("pytest")) == text
 
 
 def test_a_check_in_a_notebook_raises_the_report(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,12 +330,19 @@ def test_a_check_in_a_notebook_raises_the_report(capsys: pytest.CaptureFixture[s
     assert check.hint("one-worker-a-key", 9).startswith("hint 3 of 3: ")
 
 
+def test_a_check_in_a_browser_knows_of_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = Checker(LAB, cells=lambda: [PARALLEL], runner=InProcessRunner())
+    monkeypatch.setattr("sys.executable", "")
+    with pytest.raises(CheckFailed, match="again: k8slab lab verify 09-workqueue --check one-worker-a-key --replay"):
+        check("one-worker-a-key", stepper=False)
+
+
 def test_hints_follow_the_cause() -> None:
     lost = next(mutant for mutant in LAB.mutants() if mutant.name == "lost-re-add")
     report = verify(LAB, lost.code, only=["nothing-lost"])
     assert "The worker read the object before the change" in hint_for(LAB, report, "nothing-lost", 1)
     report = verify(LAB, LAB.starter_code, only=["nothing-lost"])
-    assert hint_for(LAB, report, "nothing-lost", 1).startswith("Write it first")
+    assert hint_for(LAB, report, "nothing-lost", 1).startswith("WorkQueue.__init__ is not written yet. Write it")
 
 
 # -- the parts -------------------------------------------------------------------------------------

@@ -145,6 +145,14 @@ def test_a_step_is_shared_and_opened_elsewhere() -> None:
             there.thing.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("text", [None, 7, b"k8slab1.", ["k8slab1."]])
+def test_what_is_no_text_is_refused_as_by_a_cluster(text: Any) -> None:
+    with pytest.raises(TypeError, match=r": expected the text that `share` wrote"):
+        Stepper.load(text)
+    with pytest.raises(TypeError, match=r"or the text that `share` wrote"):
+        Cluster.replay(text)
+
+
 def test_what_is_no_run_of_a_cluster_cannot_be_shared() -> None:
     from tests.toy_cluster import ToyCluster
 

@@ -12,25 +12,15 @@ import pytest
 from k8slab.cluster import Cluster
 from k8slab.sim import KINDS, TraceEvent, main_story
 from k8slab.widgets.story import is_noise
+from tests.deployments import deployment
 
 MOST = 30
 
 
 def web(replicas: int = 3, image: str = "nginx:1.27", name: str = "web", **annotations: str) -> dict[str, Any]:
-    labels = {"app": name}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels, "annotations": annotations},
-                "spec": {"containers": [{"name": "web", "image": image}]},
-            },
-        },
-    }
+    made = deployment(replicas, name, image)
+    made["spec"]["template"]["metadata"]["annotations"] = annotations
+    return made
 
 
 def told(cluster: Cluster, since: int) -> list[TraceEvent]:

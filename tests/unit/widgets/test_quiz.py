@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from k8slab.progress import Progress
 from k8slab.widgets import Quiz, QuizError, Score, check_evidence, load_bank
 
 BANK: dict[str, Any] = {
@@ -165,6 +166,47 @@ def test_answers_reach_python() -> None:
     assert str(quiz.score) == "1 of 2"
     quiz.widget().chosen = {"who": [0], "which": [0]}
     assert quiz.score == Score(1, 2)
+
+
+@pytest.fixture
+def bank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("K8SLAB_HOME", str(tmp_path / "home"))
+    path = tmp_path / "toy.yml"
+    path.write_text(json.dumps(BANK))  # JSON is YAML
+    return path
+
+
+def kept() -> list[tuple[str, ...]]:
+    return [tuple(row[:3]) for row in Progress().summary().rows]
+
+
+def test_answers_reach_the_readers_progress_and_the_last_right_one_finishes_the_chapter(bank: Path) -> None:
+    first, second = Quiz(bank, only=["who"]), Quiz(bank, only=["which"])
+    first.widget().chosen = {"who": [1]}
+    assert kept() == [("quiz", "toy", "0 of 2 right, 1 not answered yet")]
+    first.widget().chosen = {}  # try again
+    first.widget().chosen = {"who": [0]}
+    second.widget().chosen = {"which": [0]}
+    assert kept() == [("quiz", "toy", "1 of 2 right")]
+    second.widget().chosen = {"which": [1, 0]}
+    assert kept() == [("chapter", "toy", "done"), ("quiz", "toy", "2 of 2 right")]
+
+
+def test_a_quiz_that_is_only_shown_or_has_no_file_leaves_no_trace(bank: Path, tmp_path: Path) -> None:
+    Quiz(bank).widget()
+    Quiz(BANK).widget().chosen = {"who": [0]}
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_quiz_goes_on_where_progress_cannot_be_written(
+    bank: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").write_text("a file where the folder should be")
+    quiz = Quiz(bank)
+    quiz.widget().chosen = {"who": [0]}
+    quiz.widget().chosen = {"who": [0], "which": [0]}
+    assert str(quiz.score) == "1 of 2"
+    assert capsys.readouterr().err.count("progress is not kept") == 1
 
 
 def test_questions_can_be_picked() -> None:
