@@ -43,7 +43,7 @@ class Faults:
 
 
 class Network:
-    """Carries messages between endpoints on the loop's clock; randomness from its own stream."""
+    """Carries messages between endpoints on the loop's clock; randomness from its own stream. `sent`: how many."""
 
     def __init__(self, loop: Loop, faults: Faults | None = None, *, stream: str = "network") -> None:
         self.loop = loop
@@ -53,7 +53,7 @@ class Network:
         self._receivers: dict[str, Callable[[str, Any], None]] = {}
         self._cuts: dict[tuple[str, str], None] = {}
         self._last_due: dict[tuple[str, str], int] = {}
-        self._sent = 0
+        self.sent = 0
 
     # -- partitions --------------------------------------------------------------------------------
 
@@ -108,8 +108,8 @@ class Network:
             if not faults.reorder:
                 due = max(due, self._last_due.get((source, target), 0))
                 self._last_due[(source, target)] = due
-            self._sent += 1
-            number = self._sent
+            self.sent += 1
+            number = self.sent
             self.in_flight[number] = (source, target, message)
             self.loop.call_later(due - self.loop.clock.now_ms, lambda number=number: self._arrive(number))  # type: ignore[misc]
 
@@ -128,4 +128,4 @@ class Network:
 
     def check_invariants(self) -> None:
         """AssertionError when the network's books do not balance."""
-        assert all(n <= self._sent for n in self.in_flight), "a message is in flight that was never sent"
+        assert all(n <= self.sent for n in self.in_flight), "a message is in flight that was never sent"
