@@ -10,7 +10,8 @@ Simplified: nothing; this module has no upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from k8slab.sim import KINDS, Trace, TraceEvent, main_story
@@ -52,11 +53,15 @@ class Recorder:
     """Collects the moments of `thing` from event number `since` on (None: from now on).
 
     What already happened is rebuilt from the recorded history of the objects (`Trace.object_at`).
+
+    A thing with `looks_within` emits each event before it does what the event tells: of an action with several events
+    the state after each is recorded then. Of other things all states of an action change at its commit, or at its end.
     """
 
     def __init__(self, thing: Steppable, *, since: int | None = None) -> None:
         self.thing = thing
         self.moments: list[Moment] = []
+        self._within: dict[int, State] = {}  # the state before an event, by its number
         kept = thing.trace.since(0)
         self._next = kept[-1].seq + 1 if kept else 0
         self.state0 = self._now()
@@ -82,21 +87,49 @@ class Recorder:
     def step(self, lane: str | None = None) -> tuple[list[Moment], bool]:
         """One action (of a task of `lane`, if one is ready): the new moments, and whether anything is left to do."""
         before = len(self.moments)
-        alive = self.thing.step() if lane is None else _step_lane(self.thing, lane)
+        with self._looking():
+            alive = self.thing.step() if lane is None else _step_lane(self.thing, lane)
         self._collect()
         return self.moments[before:], alive
+
+    def command(self, text: str) -> list[Moment]:
+        """Have the thing do what a picture asks for: the new moments. ValueError: it cannot."""
+        before = len(self.moments)
+        command = getattr(self.thing, "command", None)
+        if command is None:
+            raise ValueError(f"command {text!r}: {type(self.thing).__name__} takes none")
+        command(text)
+        self._collect()
+        return self.moments[before:]
 
     def _act(self, end: int | None) -> bool:
         """One action, but none after `end`."""
         loop = getattr(self.thing, "loop", None)
-        if loop is None or end is None:
-            alive = self.thing.step()
-        else:
-            actions = loop.actions
-            loop.run(for_ms=max(0, end - loop.clock.now_ms), max_actions=1)
-            alive = loop.actions > actions
+        with self._looking():
+            if loop is None or end is None:
+                alive = self.thing.step()
+            else:
+                actions = loop.actions
+                loop.run(for_ms=max(0, end - loop.clock.now_ms), max_actions=1)
+                alive = loop.actions > actions
         self._collect()
         return alive
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Take the state before each event, if the thing allows it."""
+        if not getattr(self.thing, "looks_within", False):
+            yield
+            return
+        listeners = self.thing.trace.listeners
+        listeners.append(self._look)
+        try:
+            yield
+        finally:
+            listeners.remove(self._look)
+
+    def _look(self, event: TraceEvent) -> None:
+        self._within[event.seq] = self._now()
 
     def _collect(self) -> None:
         """Attach the state now to the events that came since the last look."""
@@ -106,9 +139,21 @@ class Recorder:
         self._next = events[-1].seq + 1
         before = self.moments[-1].state if self.moments else self.state0
         after = self._now()
+        if self._within:
+            self.moments += self._states_within(events, after)
+            self._within = {}
+            return
         commits = [n for n, event in enumerate(events) if mark_of(event) == "commit"]
         turn = commits[0] if commits else len(events) - 1
         self.moments += [Moment(event, after if n >= turn else before) for n, event in enumerate(events)]
+
+    def _states_within(self, events: Sequence[TraceEvent], after: State) -> list[Moment]:
+        """Each event with the state that the next one found."""
+        moments = []
+        for event in reversed(events):
+            moments.append(Moment(event, after))
+            after = self._within.get(event.seq, after)
+        return moments[::-1]
 
     def _now(self) -> State:
         return {name: value for name, value in self.thing.view().items() if name != "ready"}

@@ -1,0 +1,1 @@
+register("mvcc", { label: "Revisions", mount: () => ({ update() {} }) });
