@@ -6,9 +6,9 @@
 ...     pass
 >>> for event in story.trace:
 ...     print(event.message)
-put a makes revision 2: its version 1, a new generation begins
-put a makes revision 3: its version 2
-del a makes revision 4: 1 tombstone
+revision 2: put a, its version 1, a new generation begins
+revision 3: put a, its version 2
+revision 4: del a writes 1 tombstone
 compaction at revision 3 forgets 1 older record
 etcd refuses get a --rev=2: etcdserver: mvcc: required revision has been compacted
 
@@ -41,31 +41,31 @@ add_kinds(
             1,
             ("key", "revision", "version"),
             "rev {revision}: put {key}",
-            "put {key} makes revision {revision}: its version {version}{version:, a new generation begins|}",
+            "revision {revision}: put {key}, its version {version}{version:, a new generation begins|}",
         ),
         "store.delete": Kind(
             "commit",
             1,
             ("what", "revision", "count"),
             "rev {revision}: {what}",
-            "{what} makes revision {revision}: {count} {count:tombstone|tombstones}",
+            "revision {revision}: {what} writes {count} {count:tombstone|tombstones}",
         ),
         "store.txn": Kind(
             "commit",
             1,
             ("revision", "count"),
             "rev {revision}: txn",
-            "a transaction makes revision {revision}: {count} {count:write|writes} at once",
+            "revision {revision}: a transaction with {count} {count:write|writes}",
         ),
         "store.nothing": Kind(
-            "work", 1, ("what", "revision"), "{what}", "{what} writes nothing: the revision stays {revision}"
+            "work", 1, ("what", "revision"), "{what}", "nothing to write for {what}: the revision stays {revision}"
         ),
         "store.read": Kind(
             "request",
             1,
             ("what", "revision", "count"),
             "{what}",
-            "{what} reads at revision {revision} and finds {count} {count:key|keys}",
+            "at revision {revision}, {what} finds {count} {count:key|keys}",
         ),
         "store.compact": Kind(
             "work",

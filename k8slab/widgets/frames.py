@@ -52,7 +52,8 @@ class Moment(NamedTuple):
 class Recorder:
     """Collects the moments of `thing` from event number `since` on (None: from now on).
 
-    What already happened is rebuilt from the recorded history of the objects (`Trace.object_at`).
+    What already happened is rebuilt from the recorded history of the objects (`Trace.object_at`); a thing whose view
+    has no `objects` has no such past: ValueError.
 
     A thing with `looks_within` emits each event before it does what the event tells: of an action with several events
     the state after each is recorded then. Of other things all states of an action change at its commit, or at its end.
@@ -162,6 +163,11 @@ class Recorder:
 
     def _rebuild(self, before: Sequence[TraceEvent], events: Sequence[TraceEvent]) -> None:
         now = self.state0
+        if "objects" not in now:
+            raise ValueError(
+                f"since: the past of a {type(self.thing).__name__} is not recorded; make the Stepper first, and plan "
+                "what shall happen (`thing.loop.call_later(ms, deed)`) or go on live"
+            )
         revision = max((e.data.get("revision", 0) for e in before if e.kind == "etcd.commit"), default=0)  # type: ignore[type-var]
         trace = self.thing.trace
         objects: dict[str, Any] = {}
@@ -169,11 +175,11 @@ class Recorder:
             obj = trace.object_at(resource, key, int(revision or 0))
             if obj is not None:
                 objects[_object_key(resource, key, obj, now)] = obj
-        self.state0 = {**now, "objects": objects} if "objects" in now else now
+        self.state0 = {**now, "objects": objects}
         for event in events:
-            if event.kind == "etcd.commit" and "objects" in now:
+            if event.kind == "etcd.commit":
                 objects = self._committed(objects, event)
-            self.moments.append(Moment(event, {**now, "objects": objects} if "objects" in now else now))
+            self.moments.append(Moment(event, {**now, "objects": objects}))
         if self.moments:
             self.moments[-1] = Moment(self.moments[-1].event, now)
 

@@ -2,7 +2,7 @@
 register("raft", { label: "Raft", css: `.cut{stroke:#D55E00;stroke-width:2.5;stroke-dasharray:6 4}
 .hit{stroke:transparent;stroke-width:16}
 .bar{stroke:var(--ink);stroke-width:3}
-.m,.e{fill:var(--bg);stroke:var(--ink);stroke-width:1.3}
+.m,.e{fill:var(--bg);stroke:var(--ink)}
 .leader,.done{fill:#E69F00}
 .chg,.candidate,.pre-candidate{stroke-width:3}
 .candidate{stroke-dasharray:8 4}
