@@ -40,7 +40,7 @@ svg .onf{fill:#14181e}
     // logs: below each other, the same index in the same column
     const lx = thin ? 0 : 318, top = thin ? 282 : 22, rh = max(31, min(44, 220 / n)), H = top + n * rh + 16;
     const last = (id) => max(M[id].first - 1, ...Object.keys(M[id].log)), hi = max(...ids.map(last));
-    const lo = max(min(...ids.map((id) => M[id].first)), hi + 1 - Math.floor((W - lx - 106) / 26)), col = (e) => lx + 106 + (e - lo) * 26;
+    const lo = max(min(...ids.map((id) => M[id].first)), hi + 1 - Math.floor((W - lx - 118) / 26)), col = (e) => lx + 118 + (e - lo) * 26;
     g.push(txt(lx, top - 8, "index"), txt(lx, H - 4, "filled: committed; bar: applied; dashed: cut"));
     for (let e = lo; e <= hi; e++) g.push(mid(col(e) + 12, top - 8, e, "mute"));
     ids.forEach((id, j) => {
