@@ -35,8 +35,8 @@ svg .onf{fill:#14181e}
     const left = (r) => Math.max(L, X(r) - step / 2), g = [], end = X(hi) + step / 2;
     if (compacted >= lo) {
       const x = left(Math.min(compacted, hi + 1)), near = x - L < 110;
-      g.push(s("rect", { x: L, y: 18, width: x - L, height: H - 18, class: "past" }), line(x, 18, x, H, "cut2"),
-        say(near ? x : x - 4, 12, `compacted at ${compacted}`, "", near ? "start" : "end"));
+      g.push(s("rect", { x: L, y: 18, width: x - L, height: H - 18, class: "past" }), compacted <= hi && line(x, 18, x, H, "cut2"),
+        say(near ? x : x - 4, 12, `compacted at ${compacted}${compacted > hi ? " \u2192" : ""}`, "", near ? "start" : "end"));
     }
     g.push(say(0, 33, "key", "mute", "start"), say(L - 8, 33, "revision", "mute", "end"));
     for (let r = lo; r <= hi; r++) g.push(say(X(r), 33, r, r === S.revision ? "b" : "mute"));
@@ -51,8 +51,8 @@ svg .onf{fill:#14181e}
       // the cell that is current at the revision read, or now
       const [, now] = cells.filter(([r]) => r <= seen).at(-1) ?? [], asked = read?.found?.[key];
       const value = now?.version ? `= ${now.value}` : now ? "deleted" : "not there yet";
-      const fit = (v, n) => (v.length > n ? v.slice(0, n - 1) + "\u2026" : v);
-      g.push(line(0, y + 24, W, y + 24, "lane"), say(0, y + 2, fit(key, thin ? 12 : 18), "b", "start"), say(0, y + 16, fit(value, thin ? 12 : 18), "mute", "start"));
+      const fit = (v, n) => (v.length > n ? v.slice(0, n - 1) + "\u2026" : v), name = key.slice(thin ? -12 : -18);
+      g.push(line(0, y + 24, W, y + 24, "lane"), say(0, y + 2, (name === key ? "" : "\u2026") + name, "b", "start"), say(0, y + 16, fit(value, thin ? 12 : 18), "mute", "start"));
       cells.forEach(([r, c], n) => {
         const next = cells[n + 1]?.[0] ?? S.revision + .5, gone = c.gone ? " gone" : "", from = left(r) + (r >= lo ? step / 2 : 0);
         if (c.version && next >= lo && r <= hi) g.push(line(from, y, Math.min(X(next), end), y, "life" + gone));
