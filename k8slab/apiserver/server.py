@@ -189,7 +189,8 @@ class APIServer:
         try:
             return await serve(self, ctx, request)
         except TimeoutError as error:
-            raise InternalError(str(error) or "etcdserver: request timed out", reason="") from None
+            text = str(error) if str(error).startswith("etcdserver: ") else "etcdserver: request timed out"
+            raise InternalError(text, reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
 

@@ -35,7 +35,7 @@ from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
-from k8slab.cluster.control_plane import RAFT_DETAILS, ControllerFactory, ControlPlane, controllers_with
+from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, milliseconds, plain_data
@@ -103,8 +103,8 @@ class Cluster:
         controllers: Mapping[str, ControllerFactory | None] | None = None,
     ) -> None:
         check_arguments(nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds)
-        configs = node_configs(nodes)
-        profile = latency_profile(latency)
+        configs, profile = node_configs(nodes), latency_profile(latency)
+        counts = {"apiservers": apiservers, "etcd": etcd}
         self.timings = timings or Timings()
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
@@ -117,19 +117,14 @@ class Cluster:
             release=release,
             gates=dict(gates or {}),
             options=dict(options or {}),
-            apiservers=apiservers,
-            etcd=etcd,
+            **counts,
         )
         self._is_closed = False
         self._inputs: list[Input] = []
         self._not_recorded = own_code(order=not isinstance(order, str), controllers=bool(controllers))
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
-        self.loop = Loop(
-            seed,
-            order=who_next,
-            trace=Trace(Clock(), on=trace, without=("lease.renew", *(RAFT_DETAILS if etcd > 1 else ()))),
-        )
+        self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.network = Network(self.loop)
         self.control_plane = ControlPlane(
             self.loop,
@@ -137,8 +132,7 @@ class Cluster:
             features=self.features,
             network=self.network,
             options=options or {},
-            apiservers=apiservers,
-            etcd=etcd,
+            **counts,
             controllers=controllers_with(controllers or {}),
         )
         self.mirror = self.control_plane.mirror
@@ -149,8 +143,7 @@ class Cluster:
         self._applied: dict[tuple[str, str], Reference] = {}
         self._waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
         self._boot()
-        self.started_action = self.loop.actions
-        self.started_seq = len(self.trace)
+        self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def __repr__(self) -> str:
         waiting = len(self.not_ready())

@@ -25,10 +25,7 @@ from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedRe
 from k8slab.scheduler import Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
-__all__ = ["RAFT_DETAILS", "ControlPlane", "ControllerFactory", "controllers_with"]
-
-RAFT_DETAILS = ("raft.send", "raft.receive", "raft.append", "raft.apply", "raft.commit")
-"""What a trace leaves out when etcd has several members: a heartbeat every 100 ms would be most of it."""
+__all__ = ["ControlPlane", "ControllerFactory", "controllers_with", "left_out"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
@@ -117,6 +114,12 @@ class ControlPlane:
         informers.start()
         scheduler.start()
         return scheduler
+
+
+def left_out(etcd: int) -> tuple[str, ...]:
+    """Kinds of events that a trace leaves out: what recurs for ever, such as the heartbeats of several etcd members."""
+    details = ("raft.send", "raft.receive", "raft.append", "raft.apply", "raft.commit")
+    return ("lease.renew", *(details if etcd > 1 else ()))
 
 
 def controllers_with(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:

@@ -40,16 +40,22 @@ class TreeIndex:
                 insort(self._keys, key)
         return index.put(revision)
 
-    def restore(self, revision: Revision, kv: KeyValue) -> None:
-        """Take in a record of a snapshot, oldest first: of a key that compaction went over, the first that is left."""
+    def restore(self, revision: Revision, kv: KeyValue) -> bool:
+        """Take in a record of a snapshot, oldest first: of a key that compaction went over, the first that is left.
+
+        False for one that can't be: a deletion of a key that does not live.
+        """
         index = self._indexes.get(kv.key)
         if kv.version == 0:
-            self._indexes[kv.key].tombstone(revision)
+            if index is None or not index.is_alive:
+                return False
+            index.tombstone(revision)
         elif index is None:
             generation = self.put(kv.key, revision)
             generation.created, generation.version = Revision(kv.create_revision), kv.version
         else:
             index.put(revision)
+        return True
 
     def tombstone(self, key: bytes, revision: Revision) -> None:
         self._indexes[key].tombstone(revision)

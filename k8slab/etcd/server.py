@@ -117,14 +117,24 @@ class EtcdServer:
 
     def do(self, request: LoggedRequest, now_ms: int = 0) -> LoggedResponse:
         """As the only member: answer a request at once. Raises EtcdError."""
-        if isinstance(request, RangeRequest | TxnRequest) and is_readonly(request):
-            check_request(request, self.max_txn_ops)
-            return self.applier.read(request)
         try:
+            if isinstance(request, RangeRequest | TxnRequest) and is_readonly(request):
+                return self.read(request)
             return self.apply(self.prepare(request), now_ms)
         except NoSpaceError:
             self.apply(self.alarm(), now_ms)
             raise
+
+    def read(self, request: RangeRequest | TxnRequest) -> LoggedResponse:
+        """Answer a range or a transaction of ranges from what this member has. Raises EtcdError.
+
+        Linearizable or not is the caller's business: it waits until the member has applied all that was agreed on, or
+        doesn't. A file over the quota refuses every transaction, though it write nothing.
+        """
+        if not self.applier.quota.is_available(request, self.store.db_size):
+            raise NoSpaceError
+        check_request(request, self.max_txn_ops)
+        return self.applier.read(request)
 
     def alarm(self) -> AlarmRequest:
         """What a member proposes that has run out of space."""

@@ -20,7 +20,6 @@ import hashlib
 import json
 import struct
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -124,24 +123,40 @@ def snapshot_status(data: bytes) -> SnapshotStatus:
 def _image(content: bytes) -> Image:
     end = content.index(b"\n", len(_MAGIC))
     header: dict[str, Any] = json.loads(content[len(_MAGIC) : end])
-    records, at = [], end + 1
-    for _ in range(header["records"]):
-        main, _, sub = _KEY.unpack_from(content, at)
-        at += _KEY.size + content.startswith(_TOMBSTONE, at + _KEY.size)
+    records: list[tuple[Revision, KeyValue]] = []
+    at = end + 1
+    for _ in range(_number(header["records"])):
+        main, mark, sub = _KEY.unpack_from(content, at)
+        at += _KEY.size
+        is_tombstone = content.startswith(_TOMBSTONE, at)
+        at += is_tombstone
         (length,) = _LENGTH.unpack_from(content, at)
         at += _LENGTH.size + length
         if at > len(content):
             raise ValueError(f"a record ends at {at}, the file at {len(content)}")
-        records.append((Revision(main, sub), decode_kv(content[at - length : at])))
-    leases: Iterable[tuple[int, int]] = header["leases"]
-    return Image(
-        header["revision"],
-        header["compact_revision"],
-        tuple((id, ttl) for id, ttl in leases),
+        revision, kv = Revision(main, sub), decode_kv(content[at - length : at])
+        before = records[-1][0] if records else Revision(0, 0)
+        if mark != b"_" or revision <= before or kv.mod_revision != main or is_tombstone != (kv.version == 0):
+            raise ValueError(f"record {revision} of key {kv.key!r} does not fit what stands before it")
+        records.append((revision, kv))
+    image = Image(
+        _number(header["revision"]),
+        _number(header["compact_revision"]),
+        tuple((_number(id), _number(ttl)) for id, ttl in header["leases"]),
         tuple(records),
-        tuple(AlarmMember(member, AlarmType(alarm)) for member, alarm in header["alarms"]),
+        tuple(AlarmMember(_number(member), AlarmType(alarm)) for member, alarm in header["alarms"]),
         len(content),
     )
+    last = records[-1][0].main if records else 1
+    if not -1 <= image.compact_revision <= image.revision or last > image.revision:
+        raise ValueError(f"revision {image.revision}, compacted at {image.compact_revision}, last record {last}")
+    return image
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r}, expected a number")
+    return value
 
 
 def _revision_bytes(revision: Revision, kv: KeyValue) -> bytes:

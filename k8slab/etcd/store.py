@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from k8slab.etcd.backend import Backend
-from k8slab.etcd.errors import CompactedError, FutureRevisionError, KeyNotFoundError, LeaseNotFoundError
+from k8slab.etcd.errors import (
+    CompactedError,
+    FutureRevisionError,
+    KeyNotFoundError,
+    LeaseNotFoundError,
+    SnapshotError,
+)
 from k8slab.etcd.index import TreeIndex
 from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
@@ -233,16 +239,20 @@ class Store:
         do that ask again. Leases don't run before `lessor.promote`.
         """
         image = unpack(data, skip_hash_check=skip_hash_check).bumped(bump_revision, mark_compacted)
+        index = TreeIndex()
+        attached: dict[bytes, int] = {}
+        granted = dict(image.leases)
+        for revision, kv in image.records:
+            if not index.restore(revision, kv) or (kv.lease and kv.lease not in granted):
+                raise SnapshotError(
+                    f"invalid database: record {revision} of key {kv.key!r} has no beginning or no lease"
+                )
+            attached[kv.key] = kv.lease
         before = self.revision
         self.revision, self.compact_revision = image.revision, image.compact_revision
-        self._backend = Backend.of(image.records, image.size)
-        self._index = TreeIndex()
+        self._backend, self._index = Backend.of(image.records, image.size), index
         self.lessor.recover(image.leases)
-        leases: dict[bytes, int] = {}
-        for revision, kv in image.records:
-            self._index.restore(revision, kv)
-            leases[kv.key] = kv.lease
-        for key, lease in leases.items():
+        for key, lease in attached.items():
             if lease:
                 self.lessor.attach(lease, key)
         if image.must_compact:

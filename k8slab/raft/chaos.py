@@ -74,6 +74,7 @@ _OPTIONS = {
     "seed": 0,
     "pre_vote": 1,
     "check_quorum": 1,
+    "lease": 0,
     "sync_ms": 0,
     "delay_ms": 5,
     "loss": 0,  # percent
@@ -83,6 +84,7 @@ _OPTIONS = {
     "keep_entries": 5_000,
     "max_inflight_messages": 256,
     "max_size_per_message": NO_LIMIT,
+    "max_committed_size_per_ready": 0,
 }
 TICK_MS = 10
 
@@ -154,6 +156,9 @@ class _Run:
     def transfer(self, to: str) -> None:
         self.raft.transfer(self._known(to))
 
+    def campaign(self, id: str) -> None:
+        self.raft.campaign(self._known(id))
+
     def change(self, *words: str) -> None:
         if self.raft.leader != NONE:
             self.raft.change(" ".join(words))
@@ -174,8 +179,18 @@ class _Run:
 
 
 _STEPS: dict[str, Callable[..., None]] = {
-    name: getattr(_Run, name)
-    for name in ("write", "read", "run", "crash", "restart", "cut", "partition", "heal", "skew", "transfer", "change")
+    "write": _Run.write,
+    "read": _Run.read,
+    "run": _Run.run,
+    "crash": _Run.crash,
+    "restart": _Run.restart,
+    "cut": _Run.cut,
+    "partition": _Run.partition,
+    "heal": _Run.heal,
+    "skew": _Run.skew,
+    "transfer": _Run.transfer,
+    "campaign": _Run.campaign,
+    "change": _Run.change,
 }
 
 
@@ -201,8 +216,10 @@ def play(
         keep_entries=o["keep_entries"],
         pre_vote=bool(o["pre_vote"]),
         check_quorum=bool(o["check_quorum"]),
+        read_only="lease-based" if o["lease"] else "safe",
         max_inflight_messages=o["max_inflight_messages"],
         max_size_per_message=o["max_size_per_message"],
+        max_committed_size_per_ready=o["max_committed_size_per_ready"],
     )
     run = _Run(raft)
     for step in schedule.steps:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from k8slab.raft.errors import RaftError
@@ -128,15 +129,13 @@ def _next(state: _State, terms: int, entries: int, losses: int) -> Iterator[_Sta
 
 def _changed(state: _State, at: int, event: tuple[Any, ...]) -> _State:
     node = _clone(state.nodes[at])
-    try:
+    with suppress(RaftError):  # a message or a proposal that the node refuses changes nothing
         if event[0] == "campaign":
             node.campaign()
         elif event[0] == "propose":
             node.propose(str(state.proposed).encode())
         else:
             node.step(event[1])
-    except RaftError:
-        pass  # a message or a proposal that the node refuses changes nothing
     channels = dict(state.channels)
     for message in _settle(node):
         pair = (message.sender, message.to)

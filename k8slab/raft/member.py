@@ -375,11 +375,15 @@ class Member:
             self._has_left = True
             self.component.kill()
 
+    def _holds(self) -> int:
+        """The index of the last entry that is in the machine."""
+        return self.node.raft.log.applied
+
     def _maybe_snapshot(self) -> None:
-        raft = self.node.raft
-        if raft.log.applied - self.storage.saved.index < self.snapshot_count:
+        index = self._holds()
+        if index - self.storage.saved.index < self.snapshot_count:
             return
-        snapshot = self.storage.create_snapshot(raft.log.applied, self.conf_state, self.machine.snapshot())
+        snapshot = self.storage.create_snapshot(index, self.conf_state, self.machine.snapshot())
         upto = snapshot.index - self.keep_entries
         if upto >= self.storage.first_index():
             self.storage.compact(upto)

@@ -12,7 +12,9 @@ import pytest
 from k8slab.raft.chaos import Schedule, generate, play, shortest
 from k8slab.raft.explore import explore
 from k8slab.raft.interaction import run_script
+from k8slab.raft.log import Log
 from k8slab.raft.messages import NO_LIMIT
+from k8slab.raft.museum import EXHIBITS, show
 from k8slab.raft.paper import CLAUSES, Clause
 from tests.conformance.raft_scripts import answers, difference, scripts
 from tests.counts import SOAK, examples
@@ -98,3 +100,17 @@ def test_no_order_of_events_in_a_small_scope_breaks_anything(scope: dict[str, in
     found = explore(**{"losses": NO_LIMIT, **scope})
     assert found.problems == []
     assert not found.cut
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_an_exhibit_of_the_museum_is_caught_by_the_check_it_names_and_the_right_variant_is_not(name: str) -> None:
+    found = show(name)
+    assert any(problem.startswith((EXHIBITS[name].check, "a node refuses")) for problem in found), found
+    assert show(name, mended=True) == []
+
+
+def test_votes_that_compare_no_logs_are_found_by_exploring() -> None:
+    with pytest.MonkeyPatch.context() as wrong:
+        wrong.setattr(Log, "is_up_to_date", lambda self, other: True)
+        found = explore(terms=2, entries=1, losses=0, most=20_000)
+    assert any("leads without a committed entry" in problem for problem in found.problems)

@@ -8,6 +8,7 @@ import pytest
 
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import CONFIGMAPS, PODS
+from k8slab.etcd import WatchResponse
 from tests.unit.apiserver.conftest import MERGE, Bench
 
 
@@ -210,13 +211,25 @@ def test_a_consistent_list_sees_a_write_of_the_same_instant(bench: Bench) -> Non
     assert counts == [1, 2, 3, 4, 5]
 
 
+def test_a_watch_on_etcd_that_ends_with_its_member_goes_on_where_it_was(bench: Bench) -> None:
+    seen = bench.watch(CONFIGMAPS)
+    bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}})
+    before = bench.server.caches._watcher
+    assert before is not None
+    before.cancel()
+    bench.call("create", CONFIGMAPS, body={"metadata": {"name": "b"}})
+    assert [name for _, name, _ in seen] == ["a", "b"]
+    assert bench.server.caches._watcher is not before
+
+
 def test_watches_end_when_the_server_lost_the_thread_and_lists_anew(bench: Bench) -> None:
     from k8slab.api.transport import Request
 
     stream = bench.run(bench.you.watch(Request("watch", CONFIGMAPS, params={"resourceVersion": "0"})))
     bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}})
-    assert bench.server.caches._watcher is not None
-    bench.server.caches._watcher.cancel()
+    watcher = bench.server.caches._watcher
+    assert watcher is not None
+    watcher._hub.cancel(watcher, WatchResponse(0, compact_revision=1, canceled=True))
     bench.loop.run(for_ms=10)
     assert stream.closed
     assert names(bench.call("list", CONFIGMAPS)) == "a"
