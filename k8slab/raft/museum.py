@@ -2,7 +2,7 @@
 
 >>> from k8slab.raft import museum
 >>> print(museum.show("figure-8")[1])
-state machine safety: raft/1 applies 'x=old' at 3, raft/5 '' (event 244)
+state machine safety: raft/1 applies 'x=old' at 3, raft/5 '' (event 249)
 >>> museum.show("figure-8", mended=True)
 []
 
@@ -176,7 +176,7 @@ _ALL = (
     Exhibit(
         "index-ahead-of-data",
         "A snapshot claims more than its data holds: after a restart the entries between are never applied.",
-        "etcd 3.5.0 to 3.5.2, issue 13766: the consistent index was saved before the data; members differed in silence.",
+        "etcd 3.5.0 to 3.5.2, issue 13766: the consistent index was saved before the data; members differed silently.",
         ((member.Member, "_holds", _holds_all_that_is_committed),),
         f"size=3 seed=1 {_QUIET} snapshot_count=4 max_committed_size_per_ready=1: campaign 1; run 5; cut 1 3; "
         "write x=1 1; run 4; write x=2 1; run 4; write x=3 1; run 4; write x=4 1; run 9; heal; run 40; crash 3; "
