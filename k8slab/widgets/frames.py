@@ -25,7 +25,20 @@ MAIN_STEPS, STEPS, TITLE = 30, 1_000, 40
 MOST_ALSO = 4
 _GUARD_ACTIONS = 200_000
 # Left out first when there are too many steps: what repeats the step before it.
-_DETAILS = ("admission", "serve", "cache.update", "watch.event", "queue.add", "event.record", "request", "write.detail")
+_DETAILS = (
+    "admission",
+    "serve",
+    "cache.update",
+    "watch.event",
+    "queue.add",
+    "event.record",
+    "request",
+    "write.detail",
+    "raft.receive",
+    "raft.send",
+)
+
+_HEARTBEATS = ("MsgHeartbeat", "MsgHeartbeatResp")
 
 
 class Steppable(Protocol):
@@ -253,10 +266,12 @@ def choose(
 ) -> Chosen:
     """What a reader shall see: at most `steps` moments, at most `main` of them in the main story.
 
-    Left out: noise; lanes that are not in `only` (if given); then details, kind after kind, until the rest fits;
-    then the end. An event that something kept was caused by may go: causes are linked past it (see `encode`).
+    Left out: noise; lanes that are not in `only` (if given); then heartbeats and details, kind after kind, until the
+    rest fits; then the end. An event that something kept was caused by may go: causes are linked past it (`encode`).
     """
     kept = [m for m in moments if not noise(m.event) and (not only or lane_of(m.event.actor) in only)]
+    if len(kept) > steps:
+        kept = [m for m in kept if m.event.data.get("type") not in _HEARTBEATS]
     for kind in _DETAILS:
         if len(kept) <= steps:
             break

@@ -26,11 +26,11 @@ _ORDER = "do: "
 class Stepper:
     """Steps through what `thing` did, or does.
 
-    `thing` has `view()`, `step()` and `trace` (a `Cluster`, or a scheduler's explanation of a Pod). What is
-    recorded: events from number `since` on (None: from now on), then, with `until` or `for_ms`, what happens until
-    the condition holds or the span has passed. With none of the three it runs until everything applied is ready (a
-    Cluster) or nothing is left to do. `views`: the pictures offered, the first is shown. `only`: lanes to keep.
-    `main`: how many steps the main story may have.
+    `thing` has `view()`, `step()` and `trace` (a `Cluster`, a `RaftCluster`, a `StoreStory`, a scheduler's explanation
+    of a Pod). What is recorded: events from number `since` on (None: from now on), then, with `until` or `for_ms`, what
+    happens until the condition holds or the span has passed. With none of the three it runs until everything applied
+    is ready (a Cluster, a RaftCluster) or nothing is left to do. `views`: the pictures offered, the first is shown.
+    `only`: lanes to keep. `main`: how many steps the main story may have.
 
     `live`: pressing next at the end makes the next step; `thing` goes on where it stands. It starts with what
     `since`, `until` and `for_ms` name, or with the first step. A thing with `command(text)` takes orders from its

@@ -291,6 +291,19 @@ def test_a_stepper_runs_until_all_have_applied_what_was_proposed(group: Group) -
     assert raft.all_ready()
 
 
+def test_of_a_long_run_the_heartbeats_are_left_out_and_not_the_end() -> None:
+    raft = RaftCluster(3, seed=7)
+    raft.loop.call_later(25_000, lambda: raft.crash(raft.leader))
+    stepper = Stepper(raft, for_ms=28_000)
+    kinds = [event.kind for event in raft.trace]
+    assert len(kinds) > 1_000
+    shown = [raft.trace[step["seq"]] for step in stepper.frames["steps"]]
+    assert "cut" not in stepper.frames
+    assert not any(str(event.data.get("type", "")).startswith("MsgHeartbeat") for event in shown)
+    for kind in ("raft.role", "raft.crash", "raft.commit", "raft.append"):
+        assert [event.kind for event in shown].count(kind) == kinds.count(kind)
+
+
 def test_the_past_of_a_group_is_refused(group: Group) -> None:
     raft = group(3, seed=7)
     raft.run(until=raft.has_leader)
