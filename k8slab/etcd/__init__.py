@@ -18,6 +18,7 @@ Each part can be used alone:
     Store           revisions, ranges, transactions, compaction, snapshots
     WatchStream     several watches with one bounded queue: `store.watch_stream()`
     Lessor          leases: grant, renew, expire
+    StoreStory      operations on a Store, to step through
     EtcdServer      a member: requests in, answers out, with leases, quota, alarms and compaction
     encode, decode  a request as the bytes of a log entry
 
@@ -106,6 +107,7 @@ from k8slab.etcd.revision import Revision
 from k8slab.etcd.server import EtcdServer
 from k8slab.etcd.snapshot import Image, SnapshotStatus, snapshot_status
 from k8slab.etcd.store import Store
+from k8slab.etcd.story import Operation, StoreStory
 from k8slab.etcd.txn import is_readonly, is_serializable
 from k8slab.etcd.watch import Channel, Watcher, WatchHub
 from k8slab.etcd.watch_stream import WatchStream
@@ -165,6 +167,7 @@ __all__ = [
     "LoggedResponse",
     "NoSpaceError",
     "NotPrimaryError",
+    "Operation",
     "Pages",
     "PeriodicCompactor",
     "ProposalDroppedError",
@@ -182,6 +185,7 @@ __all__ = [
     "SortTarget",
     "StoppedError",
     "Store",
+    "StoreStory",
     "TooManyOpsError",
     "TxnRequest",
     "TxnResponse",

@@ -93,7 +93,11 @@ class EtcdCluster:
     """Members 1 to `size`; `raft` is the group below, to be crashed, cut and healed. Options as of RaftCluster.
 
     `compactor`: makes each member's compactor. `on_applied` is told of every request, when the first member applies it.
+    `Stepper(etcd)` shows the group as of RaftCluster.
     """
+
+    views = ("raft", "lanes")
+    looks_within = True
 
     def __init__(
         self,
@@ -346,6 +350,14 @@ class EtcdCluster:
     def step(self) -> bool:
         """One action."""
         return self.raft.step()
+
+    def command(self, text: str) -> None:
+        """As of RaftCluster."""
+        self.raft.command(text)
+
+    def all_ready(self) -> bool:
+        """As of RaftCluster."""
+        return self.raft.all_ready()
 
     def view(self) -> Mapping[str, Any]:
         """As of RaftCluster, and the state of each member that runs."""

@@ -31,11 +31,28 @@ from k8slab.raft.member import Machine, Member
 from k8slab.raft.messages import NONE, ConfChange, Entry, Message, ReadState
 from k8slab.raft.node import Node
 from k8slab.raft.state import RaftConfig
-from k8slab.sim import Clock, Disk, Faults, Loop, Network, Order, Trace
+from k8slab.sim import Clock, Disk, Faults, Kind, Loop, Network, Order, Trace, add_kinds
 
 __all__ = ["KeyValues", "Proposal", "RaftCluster", "Read"]
 
 _TAG = b"\x00"
+
+add_kinds(
+    {
+        "raft.cut": Kind(
+            "state",
+            1,
+            ("source", "target"),
+            "cut {source} to {target}",
+            "messages from node {source} to node {target} are lost from now on",
+        ),
+        "raft.split": Kind(
+            "state", 1, ("sides",), "cut {sides}", "messages between nodes {sides} are lost from now on"
+        ),
+        "raft.mend": Kind("state", 1, ("sides",), "heal {sides}", "messages between nodes {sides} pass again"),
+        "raft.heal": Kind("state", 1, (), "heal", "all messages pass again"),
+    }
+)
 
 
 class KeyValues:
@@ -86,7 +103,13 @@ class RaftCluster:
 
     `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`, `network`: to share them with others.
     `machine`: what a member's entries are for, by its id. `on_start` is told of every member that starts.
+
+    `Stepper(raft)` shows it: an election, or what was proposed, up to where all members have applied it; with
+    `live=True` members are crashed and links cut in the picture.
     """
+
+    views = ("raft", "lanes")
+    looks_within = True  # an action is several events: a Stepper looks at the state between them
 
     def __init__(
         self,
@@ -124,6 +147,7 @@ class RaftCluster:
         self._proposals: dict[bytes, Proposal] = {}
         self._reads: dict[bytes, Read] = {}
         self._number = 0
+        self._seen: dict[int, dict[str, Any]] = {}
         for id in self._first:
             self._start(id, self._first)
 
@@ -297,13 +321,24 @@ class RaftCluster:
 
     def cut(self, source: int, target: int) -> None:
         """Lose messages from one member to another (one way)."""
+        self._member(source), self._member(target)
+        self._fault("raft.cut", source=source, target=target)
         self.network.cut(self.endpoint(source), self.endpoint(target))
 
     def partition(self, *sides: Iterable[int]) -> None:
         """Lose messages between the sides, both ways. Members that are not named are a side together."""
         named = [list(side) for side in sides]
         rest = [id for id in self.members if not any(id in side for side in named)]
-        groups = [[self.endpoint(id) for id in side] for side in [*named, rest] if side]
+        self._split([side for side in [*named, rest] if side])
+
+    def cut_link(self, one: int, other: int) -> None:
+        """Lose messages between two members, both ways."""
+        self._member(one), self._member(other)
+        self._split([[one], [other]])
+
+    def _split(self, sides: list[list[int]]) -> None:
+        self._fault("raft.split", sides=_sides(sides))
+        groups = [[self.endpoint(id) for id in side] for side in sides]
         for at, one in enumerate(groups):
             for other in groups[at + 1 :]:
                 self.network.partition(one, other)
@@ -314,7 +349,37 @@ class RaftCluster:
 
     def heal(self) -> None:
         """All messages pass again."""
+        self._fault("raft.heal")
         self.network.heal()
+
+    def heal_link(self, one: int, other: int) -> None:
+        """Messages between two members pass again, both ways."""
+        self._member(one), self._member(other)
+        self._fault("raft.mend", sides=_sides([[one], [other]]))
+        for source, target in ((one, other), (other, one)):
+            self.network.heal(self.endpoint(source), self.endpoint(target))
+
+    def _fault(self, kind: str, **data: Any) -> None:
+        self.loop.trace.current = None
+        self.loop.trace.emit(kind, "network", **data)
+
+    def command(self, text: str) -> None:
+        """What the picture asks for in a live Stepper: `crash 2`, `restart 2`, `cut 1 3`, `heal 1 3`, `heal`.
+
+        ValueError: another text, or a member that cannot do it.
+        """
+        verb, *words = text.split() or [""]
+        deeds: dict[tuple[str, int], Callable[..., None]] = {
+            ("crash", 1): self.crash,
+            ("restart", 1): self.restart,
+            ("cut", 2): self.cut_link,
+            ("heal", 2): self.heal_link,
+            ("heal", 0): self.heal,
+        }
+        deed = deeds.get((verb, len(words)))
+        if deed is None or not all(word.isdigit() for word in words):
+            raise ValueError(f"command {text!r}: expected crash N, restart N, cut N N, heal N N or heal")
+        deed(*map(int, words))
 
     def skew(self, id: int, percent: int) -> None:
         """A member's clock runs at `percent` of the true rate: 200 makes its timeouts half as long."""
@@ -342,20 +407,64 @@ class RaftCluster:
         """One action."""
         return self.loop.step()
 
+    def all_ready(self) -> bool:
+        """Whether there is a leader, and all that follow it have applied the whole log: nothing is under way."""
+        if not self.has_leader():
+            return False
+        lead = self.members[self.leader].node.raft
+        return all(
+            member.is_idle and member.node.raft.log.applied == lead.log.last_index
+            for member in (self.members[id] for id in self.alive)
+            if member.node.raft.lead == lead.id
+        )
+
     def view(self) -> Mapping[str, Any]:
-        """Members by id, messages on their way, cuts; `ready`: who may act next."""
-        flights = {}
-        for number, (source, target, (_, message)) in self.network.in_flight.items():
-            assert isinstance(message, Message)
-            flights[str(number)] = {"from": source, "to": target, "type": message.type, "term": message.term}
+        """`raft`: members by id, messages on their way by number, cuts `"1>2"` by direction; `ready`: who may act next.
+
+        A message: `from`, `to`, `type`, `term`, `at` (when it was sent, if the trace is on), and what sets it apart:
+        `reject`, and of entries `count` and the newest one's term, `entry`.
+        """
+        for id, member in self.members.items():
+            now = member.view()
+            if now != self._seen.get(id):
+                self._seen[id] = now  # else the state before is handed out again: frames share what did not change
+        raft = {
+            "members": {str(id): self._seen[id] for id in self.members},
+            "messages": {str(number): self._flight(carried) for number, (_, _, carried) in self._flights()},
+            "cuts": self._cuts(),
+        }
+        return {"raft": raft, "ready": {task.name: True for task in self.loop.ready}}
+
+    def _flights(self) -> Iterable[tuple[int, tuple[str, str, Any]]]:
+        """What is on its way between members; others may share the network."""
+        names = {self.endpoint(id) for id in self.members}
+        return [(number, flight) for number, flight in self.network.in_flight.items() if flight[0] in names]
+
+    def _flight(self, carried: tuple[int | None, Message]) -> dict[str, Any]:
+        cause, message = carried
+        sent = self.trace.get(cause) if cause is not None else None
+        about: dict[str, Any] = {
+            "from": str(message.sender),
+            "to": str(message.to),
+            "type": message.type,
+            "term": message.term,
+        }
+        if sent is not None:
+            about["at"] = sent.now_ms
+        if message.reject:
+            about["reject"] = True
+        if message.entries:
+            about |= {"count": len(message.entries), "entry": message.entries[-1].term}
+        return about
+
+    def _cuts(self) -> dict[str, bool]:
+        if not self.network.cuts:
+            return {}
         return {
-            "members": {
-                str(id): member.view() if member.component.alive else {"role": "crashed"}
-                for id, member in self.members.items()
-            },
-            "messages": flights,
-            "cuts": {f"{a} -> {b}": True for a, b in self.network.cuts},
-            "ready": {task.name: True for task in self.loop.ready},
+            f"{one}>{other}": True
+            for one in self.members
+            for other in self.members
+            if one != other and self.network.blocked(self.endpoint(one), self.endpoint(other))
         }
 
     def close(self) -> None:
@@ -370,3 +479,8 @@ class RaftCluster:
     def __repr__(self) -> str:
         roles = ", ".join(f"{id} {member.view()['role']}" for id, member in self.members.items() if id in self.alive)
         return f"<RaftCluster t={self.now_ms} ms: {roles}>"
+
+
+def _sides(sides: Iterable[Iterable[int]]) -> str:
+    """`1,2 and 3,4,5`"""
+    return " and ".join(",".join(map(str, side)) for side in sides)

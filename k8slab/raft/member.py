@@ -10,50 +10,91 @@ them, not by one of its own.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
 from k8slab.raft.errors import RaftError
-from k8slab.raft.messages import ConfChange, ConfState, Entry, Message, ReadState, Role, Snapshot, conf_change_of
+from k8slab.raft.messages import (
+    NONE,
+    ConfChange,
+    ConfState,
+    Entry,
+    Message,
+    ReadState,
+    Role,
+    Snapshot,
+    conf_change_of,
+)
 from k8slab.raft.node import Node, Ready
 from k8slab.raft.state import RaftConfig
 from k8slab.raft.storage import MemoryStorage
 from k8slab.raft.wal import WriteAheadLog
-from k8slab.sim import Component, Disk, Kind, Loop, Network, Waiters, add_kinds, pause, sleep
+from k8slab.sim import Component, Disk, DiskError, Kind, Loop, Network, Waiters, add_kinds, pause, sleep
 
 __all__ = ["Machine", "Member"]
 
 add_kinds(
     {
-        "raft.role": Kind("state", 1, ("role", "term"), "{role}, term {term}", "is {role} of term {term} now"),
+        "raft.role": Kind(
+            "state", 1, ("id", "role", "term"), "{role}, term {term}", "node {id} becomes {role} at term {term}"
+        ),
         "raft.send": Kind(
             "request",
             2,
-            ("type", "to", "term", "index", "count"),
+            ("id", "type", "to", "term", "index", "count"),
             "{type} to {to}",
-            "sends {type} to {to}, term {term}",
+            "node {id} sends {type} to node {to}, term {term}",
         ),
         "raft.receive": Kind(
-            "serve", 2, ("type", "sender", "term"), "{type} from {sender}", "hears {type} from {sender}"
+            "serve",
+            2,
+            ("id", "type", "sender", "term"),
+            "{type} from {sender}",
+            "node {id} hears {type} from node {sender}, term {term}",
         ),
         "raft.append": Kind(
-            "write", 2, ("index", "term", "what"), "saves {term}/{index}", "saves entry {index} of term {term}: {what}"
+            "write",
+            2,
+            ("id", "index", "term", "what"),
+            "saves {term}/{index}",
+            "node {id} saves entry {index} of term {term}: {what}",
         ),
-        "raft.commit": Kind("commit", 1, ("index", "term"), "committed to {index}", "knows entry {index} is committed"),
+        "raft.commit": Kind(
+            "commit", 1, ("id", "index", "term"), "committed to {index}", "node {id} knows entry {index} is committed"
+        ),
         "raft.apply": Kind(
-            "work", 2, ("index", "term", "what"), "applies {index}", "applies entry {index} of term {term}: {what}"
+            "work",
+            2,
+            ("id", "index", "term", "what"),
+            "applies {index}",
+            "node {id} applies entry {index} of term {term}: {what}",
         ),
         "raft.snapshot": Kind(
-            "write", 1, ("index", "term", "how"), "snapshot at {index}", "{how} a snapshot up to entry {index}"
+            "write",
+            1,
+            ("id", "index", "term", "how"),
+            "snapshot at {index}",
+            "node {id} {how} a snapshot up to entry {index}",
         ),
-        "raft.propose": Kind("request", 1, ("what",), "proposes {what}", "proposes {what}"),
-        "raft.drop": Kind("wait", 1, ("what", "why"), "drops {what}", "takes no proposal {what}: {why}"),
-        "raft.config": Kind("state", 1, ("config",), "{config}", "works with the configuration {config}"),
-        "raft.leave": Kind("state", 1, (), "leaves", "was removed from the group and stops"),
-        "raft.crash": Kind("state", 1, (), "crashes", "crashes; unsynced writes may be lost"),
-        "raft.start": Kind("state", 1, ("term", "last"), "starts", "starts with term {term} and entries up to {last}"),
+        "raft.propose": Kind("request", 1, ("what",), "propose {what}", "you propose {what}"),
+        "raft.drop": Kind(
+            "wait", 1, ("id", "what", "why"), "drops {what}", "node {id} takes no proposal {what}: {why}"
+        ),
+        "raft.config": Kind(
+            "state", 1, ("id", "config"), "{config}", "node {id} works with the configuration {config}"
+        ),
+        "raft.leave": Kind("state", 1, ("id",), "leaves", "node {id} was removed from the group and stops"),
+        "raft.crash": Kind("state", 1, ("id",), "crashes", "node {id} crashes; what its disk has not synced is lost"),
+        "raft.start": Kind(
+            "state",
+            1,
+            ("id", "term", "last"),
+            "starts",
+            "node {id} starts with what its disk has: term {term}, entries up to {last}",
+        ),
     }
 )
 
@@ -73,6 +114,9 @@ class Machine(Protocol):
 
 LEAVE_TICKS, SNAPSHOT_TICKS = 10, 10
 """How long a removed member stays to tell the others, and how long a snapshot may be under way."""
+
+MOST_SHOWN = 24
+"""So many entries of a log, the newest, are in a member's view."""
 
 ROLES = {
     "StateFollower": "follower",
@@ -147,7 +191,9 @@ class Member:
         self._woken = Waiters(loop)
         self._leaderless: list[tuple[int | None, Callable[[Node], None], str]] = []
         self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
-        loop.trace.emit("raft.start", name, term=self.node.raft.term, last=self.node.raft.log.last_index)
+        self._has_left = False
+        self._remains: MemoryStorage | None = None  # what the disk holds, once crashed and looked at
+        self._emit("raft.start", term=self.node.raft.term, last=self.node.raft.log.last_index)
         network.listen(name, self._receive)
         self.component.on_close(lambda: network.unlisten(name))
         self.component.spawn("run", self._run())
@@ -160,6 +206,10 @@ class Member:
             storage.apply_snapshot(Snapshot(1, 1, ConfState(voters), b""))
             self.wal.save_snapshot(storage.snapshot(), storage)
         return storage
+
+    def _emit(self, kind: str, **data: Any) -> None:
+        """An event of this member. Always before what it tells is done, or `view()` would run ahead of the trace."""
+        self.loop.trace.emit(kind, self.name, id=self.node.raft.id, **data)
 
     def _snapshot_now(self) -> Snapshot:
         index, term = self._applied
@@ -174,7 +224,7 @@ class Member:
     def _hear(self, message: Message) -> None:
         trace = self.loop.trace
         if trace.on:
-            trace.emit("raft.receive", self.name, type=message.type, sender=message.sender, term=message.term)
+            self._emit("raft.receive", type=message.type, sender=message.sender, term=message.term)
         try:
             self.node.step(message)
         except RaftError as error:
@@ -198,11 +248,16 @@ class Member:
             self._drop(what, error)
 
     def _drop(self, what: str, error: RaftError) -> None:
-        self.loop.trace.emit("raft.drop", self.name, what=what, why=str(error))
+        self._emit("raft.drop", what=what, why=str(error))
 
     def _put(self, cause: int | None, action: Callable[[], None]) -> None:
         self._inbox.append((cause, action))
         self._woken.wake()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be heard or done."""
+        return not self._inbox and not self._leaderless
 
     # -- what is done ------------------------------------------------------------------------------
 
@@ -258,12 +313,11 @@ class Member:
             self.machine.restore(ready.snapshot.data)
             self._applied = (ready.snapshot.index, ready.snapshot.term)
             self.conf_state = ready.snapshot.conf_state
-            trace.emit("raft.snapshot", self.name, index=ready.snapshot.index, term=ready.snapshot.term, how="restores")
-        if ready.entries:
-            storage.append(ready.entries)
+            self._emit("raft.snapshot", index=ready.snapshot.index, term=ready.snapshot.term, how="restores")
+        for entry in ready.entries:
             if trace.on:
-                for entry in ready.entries:
-                    trace.emit("raft.append", self.name, index=entry.index, term=entry.term, what=shown(entry))
+                self._emit("raft.append", index=entry.index, term=entry.term, what=shown(entry))
+            storage.append([entry])
         return took + self.wal.save(ready.hard_state, ready.entries, sync=ready.must_sync)
 
     def _send(self, message: Message) -> None:
@@ -277,7 +331,7 @@ class Member:
                 "term": message.term,
                 "index": message.index,
             }
-            trace.emit("raft.send", self.name, **head, count=count)
+            self._emit("raft.send", **head, count=count)
         self.network.send(self.name, self._endpoint(message.to), (trace.current, message))
         trace.current = cause
         if message.type == "MsgSnap" and message.snapshot is not None:
@@ -293,7 +347,7 @@ class Member:
     def _apply(self, entry: Entry) -> None:
         trace = self.loop.trace
         if trace.on:
-            trace.emit("raft.apply", self.name, index=entry.index, term=entry.term, what=shown(entry))
+            self._emit("raft.apply", index=entry.index, term=entry.term, what=shown(entry))
         self._applied = (entry.index, entry.term)
         if entry.type == "EntryNormal":
             if entry.data:
@@ -310,14 +364,15 @@ class Member:
         except RaftError as error:
             self._drop(f"change {change}", error)
         else:
-            self.loop.trace.emit("raft.config", self.name, config=str(self.node.raft.config))
+            self._emit("raft.config", config=str(self.node.raft.config))
             if self.node.raft.id not in self.node.raft.progress:
                 self.loop.call_later(LEAVE_TICKS * self.tick_ms, self._leave)
 
     def _leave(self) -> None:
         """Removed: it has told the others for a while that this is committed, and stops for good."""
         if self.component.alive and self.node.raft.id not in self.node.raft.progress:
-            self.loop.trace.emit("raft.leave", self.name)
+            self._emit("raft.leave")
+            self._has_left = True
             self.component.kill()
 
     def _holds(self) -> int:
@@ -333,20 +388,21 @@ class Member:
         if upto >= self.storage.first_index():
             self.storage.compact(upto)
         self.wal.save_snapshot(snapshot, self.storage)
-        self.loop.trace.emit("raft.snapshot", self.name, index=snapshot.index, term=snapshot.term, how="takes")
+        self._emit("raft.snapshot", index=snapshot.index, term=snapshot.term, how="takes")
 
     def _tell(self) -> None:
         """Changes of role and commit index, for the trace."""
         raft = self.node.raft
         role, term, committed = self._told
-        self._told = (raft.role, raft.term, raft.log.committed)
         if (role, term) != (raft.role, raft.term):
-            self.loop.trace.emit("raft.role", self.name, role=ROLES[raft.role], term=raft.term)
+            self._emit("raft.role", role=ROLES[raft.role], term=raft.term)
+            self._told = (raft.role, raft.term, committed)
             for listener in self.on_role:
                 listener(raft.role)
-        if committed != raft.log.committed:
-            index = raft.log.committed
-            self.loop.trace.emit("raft.commit", self.name, index=index, term=raft.log.term_or_zero(index))
+        index = raft.log.committed
+        if committed != index:
+            self._emit("raft.commit", index=index, term=raft.log.term_or_zero(index))
+            self._told = (raft.role, raft.term, index)
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -354,28 +410,57 @@ class Member:
         """Stop where it stands, and lose what the disk has not synced."""
         self.component.kill()
         self.wal.disk.crash()
-        self.loop.trace.emit("raft.crash", self.name)
+        self._emit("raft.crash")
 
     def view(self) -> dict[str, Any]:
-        """What it believes, and its log."""
-        raft = self.node.raft
-        first, last = raft.log.first_index, raft.log.last_index
+        """What it has told and saved: role, term, vote, committed, applied, and the newest entries of its log by index
+        (`"<term> <what>"`, `first`: the oldest that is in no snapshot). A crashed one: what its disk holds."""
+        if not self.component.alive:
+            return self._view_of_the_dead()
+        role, term, committed = self._told
         return {
-            "role": ROLES[raft.role],
-            "term": raft.term,
-            "vote": raft.vote,
-            "lead": raft.lead,
-            "committed": raft.log.committed,
-            "applied": raft.log.applied,
-            "log": {str(e.index): f"{e.term} {shown(e)}" for e in raft.log.slice(first, last + 1)}
-            if first <= last
-            else {},
+            "role": ROLES[role],
+            "term": term,
+            "vote": _vote(self.storage, term),
+            "lead": self.node.raft.lead,
+            "committed": committed,
+            "applied": self._applied[0],
+            **_log_view(self.storage),
+        }
+
+    def _view_of_the_dead(self) -> dict[str, Any]:
+        role = "left" if self._has_left else "crashed"
+        if self._remains is None:
+            # A copy of the disk: reading mends a torn end.
+            try:
+                self._remains = WriteAheadLog(copy.deepcopy(self.wal.disk)).load()
+            except (RaftError, DiskError) as error:
+                return {"role": role, "term": 0, "vote": 0, "committed": 0, "first": 1, "log": {}, "disk": str(error)}
+        state = self._remains.hard_state
+        return {
+            "role": role,
+            "term": state.term,
+            "vote": state.vote,
+            "committed": state.commit,
+            **_log_view(self._remains),
         }
 
     def check_invariants(self) -> None:
         """AssertionError when node and storage contradict each other."""
         self.node.check_invariants()
         self.storage.check_invariants()
+
+
+def _vote(storage: MemoryStorage, term: int) -> int:
+    """Whom the node voted for in `term`, as the disk knows it."""
+    return storage.hard_state.vote if storage.hard_state.term == term else NONE
+
+
+def _log_view(storage: MemoryStorage) -> dict[str, Any]:
+    first, last = storage.first_index(), storage.last_index()
+    low = max(first, last + 1 - MOST_SHOWN)
+    entries = storage.entries(low, last + 1) if low <= last else ()
+    return {"first": first, "log": {str(entry.index): f"{entry.term} {shown(entry)}".rstrip() for entry in entries}}
 
 
 def shown(entry: Entry, most: int = 24) -> str:

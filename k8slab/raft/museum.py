@@ -2,7 +2,7 @@
 
 >>> from k8slab.raft import museum
 >>> print(museum.show("figure-8")[1])
-state machine safety: raft/1 applies 'x=old' at 3, raft/5 '' (event 244)
+state machine safety: raft/1 applies 'x=old' at 3, raft/5 '' (event 249)
 >>> museum.show("figure-8", mended=True)
 []
 

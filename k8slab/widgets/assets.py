@@ -30,6 +30,8 @@ def register_view(name: str, script: Path) -> None:
 
 register_view("lanes", STATIC / "view_lanes.js")
 register_view("matrix", STATIC / "view_matrix.js")
+register_view("raft", STATIC / "view_raft.js")
+register_view("mvcc", STATIC / "view_mvcc.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

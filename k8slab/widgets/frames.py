@@ -10,7 +10,8 @@ Simplified: nothing; this module has no upstream.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from k8slab.sim import KINDS, Trace, TraceEvent, main_story
@@ -24,7 +25,20 @@ MAIN_STEPS, STEPS, TITLE = 30, 1_000, 40
 MOST_ALSO = 4
 _GUARD_ACTIONS = 200_000
 # Left out first when there are too many steps: what repeats the step before it.
-_DETAILS = ("admission", "serve", "cache.update", "watch.event", "queue.add", "event.record", "request", "write.detail")
+_DETAILS = (
+    "admission",
+    "serve",
+    "cache.update",
+    "watch.event",
+    "queue.add",
+    "event.record",
+    "request",
+    "write.detail",
+    "raft.receive",
+    "raft.send",
+)
+
+_HEARTBEATS = ("MsgHeartbeat", "MsgHeartbeatResp")
 
 
 class Steppable(Protocol):
@@ -51,12 +65,17 @@ class Moment(NamedTuple):
 class Recorder:
     """Collects the moments of `thing` from event number `since` on (None: from now on).
 
-    What already happened is rebuilt from the recorded history of the objects (`Trace.object_at`).
+    What already happened is rebuilt from the recorded history of the objects (`Trace.object_at`); a thing whose view
+    has no `objects` has no such past: ValueError.
+
+    A thing with `looks_within` emits each event before it does what the event tells: of an action with several events
+    the state after each is recorded then. Of other things all states of an action change at its commit, or at its end.
     """
 
     def __init__(self, thing: Steppable, *, since: int | None = None) -> None:
         self.thing = thing
         self.moments: list[Moment] = []
+        self._within: dict[int, State] = {}  # the state before an event, by its number
         kept = thing.trace.since(0)
         self._next = kept[-1].seq + 1 if kept else 0
         self.state0 = self._now()
@@ -82,21 +101,49 @@ class Recorder:
     def step(self, lane: str | None = None) -> tuple[list[Moment], bool]:
         """One action (of a task of `lane`, if one is ready): the new moments, and whether anything is left to do."""
         before = len(self.moments)
-        alive = self.thing.step() if lane is None else _step_lane(self.thing, lane)
+        with self._looking():
+            alive = self.thing.step() if lane is None else _step_lane(self.thing, lane)
         self._collect()
         return self.moments[before:], alive
+
+    def command(self, text: str) -> list[Moment]:
+        """Have the thing do what a picture asks for: the new moments. ValueError: it cannot."""
+        before = len(self.moments)
+        command = getattr(self.thing, "command", None)
+        if command is None:
+            raise ValueError(f"command {text!r}: {type(self.thing).__name__} takes none")
+        command(text)
+        self._collect()
+        return self.moments[before:]
 
     def _act(self, end: int | None) -> bool:
         """One action, but none after `end`."""
         loop = getattr(self.thing, "loop", None)
-        if loop is None or end is None:
-            alive = self.thing.step()
-        else:
-            actions = loop.actions
-            loop.run(for_ms=max(0, end - loop.clock.now_ms), max_actions=1)
-            alive = loop.actions > actions
+        with self._looking():
+            if loop is None or end is None:
+                alive = self.thing.step()
+            else:
+                actions = loop.actions
+                loop.run(for_ms=max(0, end - loop.clock.now_ms), max_actions=1)
+                alive = loop.actions > actions
         self._collect()
         return alive
+
+    @contextmanager
+    def _looking(self) -> Iterator[None]:
+        """Take the state before each event, if the thing allows it."""
+        if not getattr(self.thing, "looks_within", False):
+            yield
+            return
+        listeners = self.thing.trace.listeners
+        listeners.append(self._look)
+        try:
+            yield
+        finally:
+            listeners.remove(self._look)
+
+    def _look(self, event: TraceEvent) -> None:
+        self._within[event.seq] = self._now()
 
     def _collect(self) -> None:
         """Attach the state now to the events that came since the last look."""
@@ -106,9 +153,21 @@ class Recorder:
         self._next = events[-1].seq + 1
         before = self.moments[-1].state if self.moments else self.state0
         after = self._now()
+        if self._within:
+            self.moments += self._states_within(events, after)
+            self._within = {}
+            return
         commits = [n for n, event in enumerate(events) if mark_of(event) == "commit"]
         turn = commits[0] if commits else len(events) - 1
         self.moments += [Moment(event, after if n >= turn else before) for n, event in enumerate(events)]
+
+    def _states_within(self, events: Sequence[TraceEvent], after: State) -> list[Moment]:
+        """Each event with the state that the next one found."""
+        moments = []
+        for event in reversed(events):
+            moments.append(Moment(event, after))
+            after = self._within.get(event.seq, after)
+        return moments[::-1]
 
     def _now(self) -> State:
         return {name: value for name, value in self.thing.view().items() if name != "ready"}
@@ -117,6 +176,11 @@ class Recorder:
 
     def _rebuild(self, before: Sequence[TraceEvent], events: Sequence[TraceEvent]) -> None:
         now = self.state0
+        if "objects" not in now:
+            raise ValueError(
+                f"since: the past of a {type(self.thing).__name__} is not recorded; make the Stepper first, and plan "
+                "what shall happen (`thing.loop.call_later(ms, deed)`) or go on live"
+            )
         revision = max((e.data.get("revision", 0) for e in before if e.kind == "etcd.commit"), default=0)  # type: ignore[type-var]
         trace = self.thing.trace
         objects: dict[str, Any] = {}
@@ -124,11 +188,11 @@ class Recorder:
             obj = trace.object_at(resource, key, int(revision or 0))
             if obj is not None:
                 objects[_object_key(resource, key, obj, now)] = obj
-        self.state0 = {**now, "objects": objects} if "objects" in now else now
+        self.state0 = {**now, "objects": objects}
         for event in events:
-            if event.kind == "etcd.commit" and "objects" in now:
+            if event.kind == "etcd.commit":
                 objects = self._committed(objects, event)
-            self.moments.append(Moment(event, {**now, "objects": objects} if "objects" in now else now))
+            self.moments.append(Moment(event, {**now, "objects": objects}))
         if self.moments:
             self.moments[-1] = Moment(self.moments[-1].event, now)
 
@@ -202,10 +266,12 @@ def choose(
 ) -> Chosen:
     """What a reader shall see: at most `steps` moments, at most `main` of them in the main story.
 
-    Left out: noise; lanes that are not in `only` (if given); then details, kind after kind, until the rest fits;
-    then the end. An event that something kept was caused by may go: causes are linked past it (see `encode`).
+    Left out: noise; lanes that are not in `only` (if given); then heartbeats and details, kind after kind, until the
+    rest fits; then the end. An event that something kept was caused by may go: causes are linked past it (`encode`).
     """
     kept = [m for m in moments if not noise(m.event) and (not only or lane_of(m.event.actor) in only)]
+    if len(kept) > steps:
+        kept = [m for m in kept if m.event.data.get("type") not in _HEARTBEATS]
     for kind in _DETAILS:
         if len(kept) <= steps:
             break

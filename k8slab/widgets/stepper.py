@@ -20,19 +20,21 @@ __all__ = ["Stepper"]
 
 _PATIENCE_ACTIONS, _PATIENCE_MS = 20_000, 120_000  # how long "next" looks for something to show
 _READY_MS = 300_000
+_ORDER = "do: "
 
 
 class Stepper:
     """Steps through what `thing` did, or does.
 
-    `thing` has `view()`, `step()` and `trace` (a `Cluster`, or a scheduler's explanation of a Pod). What is
-    recorded: events from number `since` on (None: from now on), then, with `until` or `for_ms`, what happens until
-    the condition holds or the span has passed. With none of the three it runs until everything applied is ready (a
-    Cluster) or nothing is left to do. `views`: the pictures offered, the first is shown. `only`: lanes to keep.
-    `main`: how many steps the main story may have.
+    `thing` has `view()`, `step()` and `trace` (a `Cluster`, a `RaftCluster`, a `StoreStory`, a scheduler's explanation
+    of a Pod). What is recorded: events from number `since` on (None: from now on), then, with `until` or `for_ms`, what
+    happens until the condition holds or the span has passed. With none of the three it runs until everything applied
+    is ready (a Cluster, a RaftCluster) or nothing is left to do. `views`: the pictures offered, the first is shown.
+    `only`: lanes to keep. `main`: how many steps the main story may have.
 
     `live`: pressing next at the end makes the next step; `thing` goes on where it stands. It starts with what
-    `since`, `until` and `for_ms` name, or with the first step.
+    `since`, `until` and `for_ms` name, or with the first step. A thing with `command(text)` takes orders from its
+    picture, such as `crash 2`.
 
     ValueError: nothing happened, a title over 40 characters, an unknown view.
     """
@@ -106,7 +108,8 @@ class Stepper:
     def step(self, actor: str | None = None, *, main: bool = False) -> str:
         """Make the next step and show it: of `actor` (a lane such as `kcm/deployment`) if it could act now.
 
-        `main`: go on to the next step of the main story. Returns "" or why there is none.
+        `main`: go on to the next step of the main story. `actor` may be an order to the thing instead, such as
+        `do: crash 2`; ValueError when it cannot. Returns "" or why there is no step.
         """
         before = len(self.frames["steps"])
         if before >= STEPS:
@@ -123,6 +126,10 @@ class Stepper:
         """Act until there is something new to show."""
         clock = self.thing.trace.clock
         end = clock.now_ms + _PATIENCE_MS
+        if actor is not None and actor.startswith(_ORDER):
+            if any(map(self._is_shown, self._recorder.command(actor.removeprefix(_ORDER)))):
+                return ""
+            actor = None
         for _ in range(_PATIENCE_ACTIONS):
             new, alive = self._recorder.step(actor)
             actor = None
@@ -226,7 +233,13 @@ class Stepper:
         command = change["new"] or {}
         if command.get("do") == "step":
             self._model.status = ""
-            self._model.status = self.step(command.get("actor"), main=bool(command.get("main")))
+            try:
+                note = self.step(command.get("actor"), main=bool(command.get("main")))
+            except ValueError as error:
+                if not str(command.get("actor")).startswith(_ORDER):
+                    raise
+                note = f"{error}."  # the reader's order: the reader is told
+            self._model.status = note
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
         return mimebundle(self, **options)
