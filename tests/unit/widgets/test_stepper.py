@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from k8slab.widgets import Stepper
+from k8slab.sim import Clock, Trace
+from k8slab.widgets import Stepper, expand
 from tests.toy_cluster import ToyCluster
 
 
@@ -69,6 +70,36 @@ def test_live_lets_the_reader_choose_who_acts() -> None:
     stepper = Stepper(toy, live=True)
     stepper.widget().command = {"n": 1, "do": "step", "actor": "apiserver"}
     assert toy.asked == "apiserver"
+
+
+def test_an_order_to_what_takes_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="command 'crash 1': ToyCluster takes none"):
+        Stepper(ToyCluster(), live=True).step("do: crash 1")
+
+
+def test_a_thing_that_tells_before_it_acts_shows_a_state_for_each_event_of_an_action() -> None:
+    class Counter:
+        """Three events in one action; each counts, after it is told."""
+
+        looks_within = True
+
+        def __init__(self) -> None:
+            self.trace, self.count = Trace(Clock()), 0
+
+        def view(self) -> dict[str, int]:
+            return {"count": self.count}
+
+        def step(self) -> bool:
+            if self.count:
+                return False
+            for _ in range(3):
+                self.trace.emit("count", "you")
+                self.count += 1
+            return True
+
+    assert [state["count"] for state in expand(Stepper(Counter()).frames)] == [1, 2, 3]
+    Counter.looks_within = False
+    assert [state["count"] for state in expand(Stepper(Counter()).frames)] == [0, 0, 3]
 
 
 def test_live_says_when_nothing_is_left() -> None:
