@@ -61,7 +61,7 @@ class Schedule(NamedTuple):
 @dataclass
 class Outcome:
     """`problems`: what judges found, and keys whose history no order explains. `alive`: whether, once all was healed,
-    a write went through."""
+    a write went through, or none ever could."""
 
     problems: list[str]
     history: list[Operation]
@@ -248,7 +248,17 @@ def _heals(run: _Run) -> bool:
         if write.state == "applied":
             return True
         raft.run(for_ms=500)
-    return False
+    return _is_lost(raft)
+
+
+def _is_lost(raft: RaftCluster) -> bool:
+    """Whether no member that is left can ever find a majority of those it knows.
+
+    Remove one of two while the other is down: the one removed leaves, and the other never learns that it was.
+    """
+    alive = dict.fromkeys(raft.alive)
+    groups = [raft.members[id].node.raft.config.electorate for id in alive]
+    return all(2 * sum(id in alive for id in group) <= len(group) for group in groups)
 
 
 def generate(seed: int, *, most: int = 40) -> Schedule:
