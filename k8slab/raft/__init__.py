@@ -19,6 +19,7 @@ Simplified: no asynchronous storage writes; nothing is compressed or encrypted.
 
 from __future__ import annotations
 
+import k8slab.raft.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
 from k8slab.raft.cluster import KeyValues, Proposal, RaftCluster, Read
 from k8slab.raft.confchange import Configuration
 from k8slab.raft.errors import (
