@@ -98,6 +98,7 @@ for _prefix, _label, _short, _role in (
     ("scheduler", "Scheduler", "sched", "sched"),
 ):
     add_lane(_prefix, _label, _short, _role)
+add_lane("raft", "node", "", "etcd", each=True)
 add_lane("kubelet", "kubelet", "", "node", each=True)
 add_lane("network", "Network", "net", "net")
 add_lane("proxy", "proxy", "", "net", each=True)
