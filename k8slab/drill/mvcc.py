@@ -34,6 +34,7 @@ from k8slab.etcd import (
 __all__ = ["KINDS", "Command", "mvcc", "run"]
 
 _KEYS = ("a", "b", "c")
+_RAN = "These commands have run:\n\n"
 
 
 class Command(NamedTuple):
@@ -166,7 +167,7 @@ def _read_at(rng: random.Random) -> Draft:
     }
     after = f"Then `etcdctl compact {compacted}`. " if compacted else ""
     return Draft(
-        f"{_table(commands)}\n\n{after}What does `etcdctl get {key} --rev={at}` answer: the value, `absent`, or the "
+        f"{_RAN}{_table(commands)}\n\n{after}What does `etcdctl get {key} --rev={at}` answer: the value, `absent`, or the "
         "error `compacted` or `future`?",
         choice(right, [*dict.fromkeys(values), "absent", "compacted", "future"], hint, wrong, {"none": "absent"}),
         f"{right}. {hint} Below the compacted revision the answer is `mvcc: required revision has been compacted`; "
@@ -240,7 +241,7 @@ def _watch(rng: random.Random) -> Draft:
     what = f"key `{key}`" if one else "all keys"
     filters = f" and the filter `{only}`" if only else ""
     return Draft(
-        f"{_table(commands)}\n\nThen a watch on {what} begins, with `start_revision={start}`{filters}. Which events "
+        f"{_RAN}{_table(commands)}\n\nThen a watch on {what} begins, with `start_revision={start}`{filters}. Which events "
         "does "
         "it get, in order? Write them as `PUT/a, DELETE/b`, or `none`.",
         answer,
@@ -288,7 +289,7 @@ def _prev_kv(rng: random.Random) -> Draft:
     own = [e.kv.value.decode() or "absent" for e in _events(store.watch(key.encode(), b"", start))]
     hint = "The value just before each change; absent where the key did not exist, or that past has been compacted."
     return Draft(
-        f"{_table(commands)}\n\n{f'Then `etcdctl compact {compacted}`. ' if compacted else ''}A watch on `{key}` with "
+        f"{_RAN}{_table(commands)}\n\n{f'Then `etcdctl compact {compacted}`. ' if compacted else ''}A watch on `{key}` with "
         f"`prev_kv` begins at revision {start}. What is the `prev_kv` value of each of its events, in order? Write "
         "`absent` for an event without one.",
         sequence(
@@ -330,7 +331,7 @@ def _compaction(rng: random.Random) -> Draft:
         ],
     )
     return Draft(
-        f"{_table(commands)}\n\nThen `etcdctl compact {at}`. Of which revisions does the store still hold a record?",
+        f"{_RAN}{_table(commands)}\n\nThen `etcdctl compact {at}`. Of which revisions does the store still hold a record?",
         answer,
         f"{', '.join(right)}. Everything above {at} stays. At or below it stays, for each key, the last write, "
         "because a "
@@ -373,7 +374,7 @@ def _txn(rng: random.Random) -> Draft:
     name = "success" if right else "failure"
     block = "\n".join(words)
     return Draft(
-        f"{_table(commands)}\n\nThen a transaction compares:\n\n```text\n{block}\n```\n\nWhich of its two lists of "
+        f"{_RAN}{_table(commands)}\n\nThen a transaction compares:\n\n```text\n{block}\n```\n\nWhich of its two lists of "
         "requests "
         "runs, `success` or `failure`?",
         choice(name, list(options), why, {"success": why, "failure": why}, {"then": "success", "else": "failure"}),

@@ -23,7 +23,7 @@ _WHO = {
 _HOW = {
     "serializable": "a serializable read",
     "linearizable": "a linearizable read",
-    "lease": "a linearizable read, answered by lease (`ReadOnlyLeaseBased`), and the old leader's clock runs at a "
+    "lease": "a linearizable read, answered by lease (`ReadOnlyLeaseBased`); the old leader's clock runs at a "
     "tenth of the true rate",
 }  # fmt: skip
 
@@ -88,8 +88,8 @@ def reads(rng: random.Random) -> Draft:
     return Draft(
         f"A group of three has written `x={first}`. Then its leader is cut off from both others; they elect another. "
         f"`x={second}` is sent to {_WHO[split.writes_to]}."
-        f"{' The split ends, and three seconds pass.' if split.healed else ''} Now comes {_HOW[split.how]}, at "
-        f"{_WHO[split.who]}. What does it answer within a second: `{first}`, `{second}` or `{NO_ANSWER}`?",
+        f"{' The split ends, and three seconds pass.' if split.healed else ''} Now comes, at "
+        f"{_WHO[split.who]}, {_HOW[split.how]}. What does it answer within a second: `{first}`, `{second}` or `{NO_ANSWER}`?",
         choice(
             right,
             (first, second, NO_ANSWER),

@@ -170,10 +170,10 @@ def read(q: str) -> str:
     first, second = re.findall(r"`x=(\d+)`", q)
     if "is sent to the old leader" in q:
         second = first  # never committed
-    at_old = "at the old leader. What" in q
+    at_old = "comes, at the old leader," in q
     if not at_old or "The split ends" in q:
         return second
-    return "no answer" if "Now comes a linearizable read, at" in q else first
+    return "no answer" if "a linearizable read. What" in q else first
 
 
 # -- etcd: a store is a list of changes -------------------------------------------------------------
