@@ -167,8 +167,8 @@ def _read_at(rng: random.Random) -> Draft:
     }
     after = f"Then `etcdctl compact {compacted}`. " if compacted else ""
     return Draft(
-        f"{_RAN}{_table(commands)}\n\n{after}What does `etcdctl get {key} --rev={at}` answer: the value, `absent`, or the "
-        "error `compacted` or `future`?",
+        f"{_RAN}{_table(commands)}\n\n{after}What does `etcdctl get {key} --rev={at}` answer: the value, `absent`, or "
+        "the error `compacted` or `future`?",
         choice(right, [*dict.fromkeys(values), "absent", "compacted", "future"], hint, wrong, {"none": "absent"}),
         f"{right}. {hint} Below the compacted revision the answer is `mvcc: required revision has been compacted`; "
         "beyond the newest, `required revision is a future revision`.",
@@ -241,9 +241,8 @@ def _watch(rng: random.Random) -> Draft:
     what = f"key `{key}`" if one else "all keys"
     filters = f" and the filter `{only}`" if only else ""
     return Draft(
-        f"{_RAN}{_table(commands)}\n\nThen a watch on {what} begins, with `start_revision={start}`{filters}. Which events "
-        "does "
-        "it get, in order? Write them as `PUT/a, DELETE/b`, or `none`.",
+        f"{_RAN}{_table(commands)}\n\nThen a watch on {what} begins, with `start_revision={start}`{filters}. Which "
+        "events does it get, in order? Write them as `PUT/a, DELETE/b`, or `none`.",
         answer,
         f"`{', '.join(right) or 'none'}`. A watch on a revision is a read of the history from there on: the start "
         "belongs to it, the deletion of a key that was not there is no change, and no event stands for two.",
@@ -265,8 +264,7 @@ def _overtaken(rng: random.Random) -> Draft:
     )
     return Draft(
         f"The store is at revision {last} after {len(commands)} commands and has been compacted at {compacted}. A "
-        "client "
-        f"asks for a watch with `start_revision={start}`. Does it get its watch?",
+        f"client asks for a watch with `start_revision={start}`. Does it get its watch?",
         yes_no(right, why),
         f"{'Yes' if right else 'No: the answer is cancelled, with `compact_revision=' + str(compacted) + '`'}. {why} "
         "Whoever is refused lists anew and watches from there.",
@@ -289,9 +287,9 @@ def _prev_kv(rng: random.Random) -> Draft:
     own = [e.kv.value.decode() or "absent" for e in _events(store.watch(key.encode(), b"", start))]
     hint = "The value just before each change; absent where the key did not exist, or that past has been compacted."
     return Draft(
-        f"{_RAN}{_table(commands)}\n\n{f'Then `etcdctl compact {compacted}`. ' if compacted else ''}A watch on `{key}` with "
-        f"`prev_kv` begins at revision {start}. What is the `prev_kv` value of each of its events, in order? Write "
-        "`absent` for an event without one.",
+        f"{_RAN}{_table(commands)}\n\n{f'Then `etcdctl compact {compacted}`. ' if compacted else ''}A watch on `{key}` "
+        f"with `prev_kv` begins at revision {start}. What is the `prev_kv` value of each of its events, in order? "
+        "Write `absent` for an event without one.",
         sequence(
             right,
             [*dict.fromkeys(written), "absent"],
@@ -331,11 +329,11 @@ def _compaction(rng: random.Random) -> Draft:
         ],
     )
     return Draft(
-        f"{_RAN}{_table(commands)}\n\nThen `etcdctl compact {at}`. Of which revisions does the store still hold a record?",
+        f"{_RAN}{_table(commands)}\n\nThen `etcdctl compact {at}`. Of which revisions does the store still hold a "
+        "record?",
         answer,
-        f"{', '.join(right)}. Everything above {at} stays. At or below it stays, for each key, the last write, "
-        "because a "
-        f"read at {at} must find it. A deletion at or below {at} goes (from 3.5.16 on one at {at} itself stays).",
+        f"{', '.join(right)}. Everything above {at} stays. At or below it stays, for each key, the last write, because "
+        f"a read at {at} must find it. A deletion at or below {at} goes (from 3.5.16 on one at {at} itself stays).",
     )
 
 
@@ -374,9 +372,8 @@ def _txn(rng: random.Random) -> Draft:
     name = "success" if right else "failure"
     block = "\n".join(words)
     return Draft(
-        f"{_RAN}{_table(commands)}\n\nThen a transaction compares:\n\n```text\n{block}\n```\n\nWhich of its two lists of "
-        "requests "
-        "runs, `success` or `failure`?",
+        f"{_RAN}{_table(commands)}\n\nThen a transaction compares:\n\n```text\n{block}\n```\n\nWhich of its two lists "
+        "of requests runs, `success` or `failure`?",
         choice(name, list(options), why, {"success": why, "failure": why}, {"then": "success", "else": "failure"}),
         f"{name}. {why} This is how an API server creates: put, if mod = 0.",
     )
@@ -417,10 +414,8 @@ def _lease(rng: random.Random) -> Draft:
         "ms)?",
         answer,
         f"{right / 1000:g} s. The last event starts {ttl} s anew{' and adds the election timeout' if led else ''}. "
-        "Only "
-        "the leader counts the time: a new one does not know how much was left, so it gives all of it again. A "
-        "client's "
-        "key may outlive it by long.",
+        "Only the leader counts the time: a new one does not know how much was left, so it gives all of it again. A "
+        "client's key may outlive it by long.",
     )
 
 
@@ -493,8 +488,7 @@ def _refused(rng: random.Random) -> Draft:
     )
     return Draft(
         f"The store is at revision {last} and was compacted at {at}; `a` lives. A client sends {told}. What is the "
-        "answer: "
-        f"`ok`, or the error `{'`, `'.join(messages.values())}` (not found: `lease`, `key`)?",
+        f"answer: `ok`, or the error `{'`, `'.join(messages.values())}` (not found: `lease`, `key`)?",
         choice(right, ["ok", *messages.values()], hint, {"ok": f"etcd says: {text}.", "future": hint}),
         f"{right}: {text}. {hint}",
     )

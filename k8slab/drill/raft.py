@@ -55,8 +55,7 @@ def _pending(rng: random.Random) -> Draft:
     hint = f"Won with {need} votes for it; lost as soon as those who are silent are too few to make {need}."
     return Draft(
         f"A candidate in a group of {size} has {yes} vote{'s' * (yes != 1)} for it (its own with them) and {no} "
-        "against "
-        "it; nobody else has answered. Is the election `won`, `lost` or still `open`?",
+        "against it; nobody else has answered. Is the election `won`, `lost` or still `open`?",
         choice(right, tuple(words.values()), hint, dict.fromkeys(words.values(), hint)),
         f"{right}. {need} of {size} are needed; {yes} are there, and {size - yes - no} may still come.",
     )
@@ -217,8 +216,8 @@ def _committed(rng: random.Random) -> Draft:
     rows = [(f"n{voter}", index) for voter, index in match.items()]
     return Draft(
         "All entries are of the leader's own term; these are the last ones that each member has on its disk (the "
-        "leader "
-        f"is one of them). What is the highest index that is committed?\n\n{table_block(rows, ('NODE', 'MATCH'))}",
+        "leader is one of them). What is the highest index that is "
+        f"committed?\n\n{table_block(rows, ('NODE', 'MATCH'))}",
         answer,
         f"{right}. In order: {', '.join(map(str, ordered))}; {quorum.quorum_size(size)} of {size} have {right} or "
         "more.",
@@ -308,8 +307,7 @@ def _told(own: Sequence[int], commit: int, m: Message) -> str:
     return (
         f"A follower in term 5 has a log of these terms, from index 1 on: `{terms_text(own)}`. Its commit index is "
         f"{commit}. The leader of term 5 sends it a `MsgApp`: the entry before is index {m.index} of term "
-        f"{m.log_term}, "
-        f"then entries of the terms `{sent}`."
+        f"{m.log_term}, then entries of the terms `{sent}`."
     )
 
 
@@ -391,14 +389,11 @@ def _hint(rng: random.Random) -> Draft:
     )
     return Draft(
         f"A follower has a log of these terms, from index 1 on: `{terms_text(own)}`. The leader's `MsgApp` says that "
-        "the "
-        f"entry before is index {probe.index} of term {probe.log_term}; the follower refuses. Which index and which "
-        "term "
-        "does its hint name?",
+        f"the entry before is index {probe.index} of term {probe.log_term}; the follower refuses. Which index and "
+        "which term does its hint name?",
         answered,
         f"{right[0]}, {right[1]}. Entries of a later term than {probe.log_term} cannot be the leader's at or before "
-        "that "
-        "index, so the hint skips them all: one answer a term, not one an entry.",
+        "that index, so the hint skips them all: one answer a term, not one an entry.",
     )
 
 

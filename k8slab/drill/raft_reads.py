@@ -89,7 +89,8 @@ def reads(rng: random.Random) -> Draft:
         f"A group of three has written `x={first}`. Then its leader is cut off from both others; they elect another. "
         f"`x={second}` is sent to {_WHO[split.writes_to]}."
         f"{' The split ends, and three seconds pass.' if split.healed else ''} Now comes, at "
-        f"{_WHO[split.who]}, {_HOW[split.how]}. What does it answer within a second: `{first}`, `{second}` or `{NO_ANSWER}`?",
+        f"{_WHO[split.who]}, {_HOW[split.how]}. What does it answer within a second: `{first}`, `{second}` or "
+        f"`{NO_ANSWER}`?",
         choice(
             right,
             (first, second, NO_ANSWER),
