@@ -1,8 +1,8 @@
 """The bug museum: mistakes from the history of Raft and etcd, each as a few wrong lines that a check catches.
 
 >>> from k8slab.raft import museum
->>> print(museum.show("figure-8")[1])
-state machine safety: raft/1 applies 'x=old' at 3, raft/5 '' (event 244)
+>>> print(museum.show("figure-8")[1].partition(" (")[0])
+state machine safety: raft/1 applies 'x=old' at 3, raft/5 ''
 >>> museum.show("figure-8", mended=True)
 []
 
