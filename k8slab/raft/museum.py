@@ -53,10 +53,11 @@ def show(name: str, *, mended: bool = False) -> list[str]:
 
 def lines(changes: Sequence[Change]) -> str:
     """The lines that are put in place, each under the name of what they replace."""
-    return "\n".join(
-        f"# {owner.__name__.rpartition('.')[2]}.{attribute} becomes\n{inspect.getsource(value).rstrip()}\n"
-        for owner, attribute, value in changes
-    ).rstrip()
+    shown = []
+    for owner, attribute, value in changes:
+        source = inspect.getsource(value).replace("  # fmt: skip", "").rstrip()
+        shown.append(f"# {owner.__name__.rpartition('.')[2]}.{attribute} becomes\n{source}")
+    return "\n\n".join(shown)
 
 
 @contextmanager
@@ -79,45 +80,58 @@ def _commit_by_counting(node: RaftState) -> bool:
     index = node.committed_by_quorum()
     if index <= node.log.committed:
         return False
-    node.log.commit_to(index)  # right: only if the entry is of this leader's term
+    # right: only if the entry is of this leader's term
+    node.log.commit_to(index)
     return True
 
 
 _save: Callable[..., int] = WriteAheadLog.save
 
 
-def _save_without_vote(self: WriteAheadLog, state: HardState | None, entries: Sequence[Entry], *, sync: bool) -> int:
-    return _save(self, state._replace(vote=0) if state else None, entries, sync=sync)
+def _save_without_vote(
+    self: WriteAheadLog, state: HardState | None,
+    entries: Sequence[Entry], *, sync: bool,
+) -> int:  # fmt: skip
+    without = state._replace(vote=0) if state else None  # right: with it
+    return _save(self, without, entries, sync=sync)
 
 
-def _save_without_sync(self: WriteAheadLog, state: HardState | None, entries: Sequence[Entry], *, sync: bool) -> int:
-    return _save(self, state, entries, sync=False)
+def _save_without_sync(
+    self: WriteAheadLog, state: HardState | None,
+    entries: Sequence[Entry], *, sync: bool,
+) -> int:  # fmt: skip
+    return _save(self, state, entries, sync=False)  # right: sync=sync
 
 
 def _whatever_its_log(self: Log, other: EntryID) -> bool:
     return True  # right: other >= self.last
 
 
-def _always_replace(self: Log, previous: EntryID, entries: Sequence[Entry], committed: int) -> int | None:
+def _always_replace(
+    self: Log, previous: EntryID, entries: Sequence[Entry], committed: int
+) -> int | None:  # fmt: skip
     if not self.matches(previous):
         return None
     last = previous.index + len(entries)
     if last < self.last_index and last >= self.committed:
-        self.unstable = list(self.slice(self.committed + 1, last + 1))  # right: what agrees stays
+        # right: what agrees stays, also behind the last of the entries
+        self.unstable = list(self.slice(self.committed + 1, last + 1))
         self.offset = self.in_progress = self.committed + 1
     elif entries:
-        self.append([entry for entry in entries if entry.index > self.committed])
+        self.append([one for one in entries if one.index > self.committed])
     self.commit_to(min(committed, last))
     return last
 
 
 def _heartbeat_with_everything(node: RaftState, context: bytes = b"") -> None:
+    commit = node.log.committed  # right: at most what each is known to have
     for to in node.others:
-        node.send("MsgHeartbeat", to, commit=node.log.committed, context=context)  # right: at most what `to` has
+        node.send("MsgHeartbeat", to, commit=commit, context=context)
 
 
 def _answer_without_asking(node: RaftState, m: Message) -> None:
-    reads._answer(node, m, node.log.committed)  # right: first a majority says that this node still leads
+    # right: first a majority says that this node still leads
+    reads._answer(node, m, node.log.committed)
 
 
 def _answer_before_it_knows(node: RaftState, m: Message) -> None:

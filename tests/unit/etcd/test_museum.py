@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
@@ -10,6 +11,9 @@ from k8slab.etcd.messages import FROM_KEY, Event, EventType, KeyValue, WatchResp
 from k8slab.etcd.museum import EXHIBITS, Follower, overtaken, show
 from k8slab.etcd.store import Store
 from k8slab.raft.museum import lines
+
+WIDTH = 80
+"""Of a cell's output in a page, in characters."""
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
@@ -26,7 +30,10 @@ def test_an_exhibit_says_where_it_happened_and_shows_few_lines(name: str) -> Non
     assert exhibit.name == name
     assert re.search(r"\b\d{3,6}\b", exhibit.source), "the number of an issue"
     assert bool(exhibit.wrong) != bool(exhibit.mended)
-    assert len(lines(exhibit.wrong or exhibit.mended).split("\n")) <= 12
+    shown = lines(exhibit.wrong or exhibit.mended)
+    assert len(shown.split("\n")) <= 12
+    shown += f"\n{inspect.getsource(exhibit.experiment)}"
+    assert max(map(len, shown.split("\n"))) <= WIDTH
 
 
 def test_an_unknown_exhibit_is_a_key_error() -> None:

@@ -9,13 +9,17 @@ from k8slab.raft.chaos import Schedule, Staged, generate, play
 from k8slab.raft.log import Log
 from k8slab.raft.museum import EXHIBITS, in_place, lines, show
 
+WIDTH = 80
+"""Of a cell's output in a page, in characters."""
+
 
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_an_exhibit_shows_few_lines_by_the_name_of_what_they_replace(name: str) -> None:
     shown = lines(EXHIBITS[name].wrong)
     owner, attribute, value = EXHIBITS[name].wrong[0]
     assert shown.startswith(f"# {owner.__name__.split('.')[-1]}.{attribute} becomes\ndef {value.__name__}(")
-    assert len(shown.split("\n")) <= 14
+    assert len(shown.split("\n")) <= 17
+    assert max(map(len, shown.split("\n"))) <= WIDTH
 
 
 def test_what_was_in_place_comes_back_also_after_an_error() -> None:
