@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.filters import filters
+from k8slab.drill.mvcc import mvcc
 from k8slab.drill.quantities import quantities
+from k8slab.drill.raft import raft
 from k8slab.drill.requests_qos import requests_qos
 from k8slab.drill.resource_version import resource_version
 from k8slab.drill.rollout import rollout
@@ -29,6 +31,8 @@ TOPICS: dict[str, Generator] = {
     "rollout": rollout,
     "filters": filters,
     "scores": scores,
+    "raft": raft,
+    "mvcc": mvcc,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -41,6 +45,8 @@ TITLES: dict[str, str] = {
     "rollout": "Rollout arithmetic",
     "filters": "Filters",
     "scores": "Scores",
+    "raft": "Raft",
+    "mvcc": "etcd's revisions",
 }
 """The topics' names for a page."""
 

@@ -14,9 +14,10 @@ Simplified: clients do one thing at a time each, and never repeat what timed out
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from k8slab.check import Judge, Operation, judge, not_linearizable
 from k8slab.check.raft import RAFT
@@ -24,7 +25,7 @@ from k8slab.raft.cluster import Proposal, RaftCluster, Read
 from k8slab.raft.messages import NO_LIMIT, NONE
 from k8slab.sim import Faults, Trace, minimise
 
-__all__ = ["Outcome", "Schedule", "generate", "play", "shortest"]
+__all__ = ["Outcome", "Schedule", "Staged", "generate", "play", "shortest"]
 
 Word = tuple[str, ...]
 
@@ -205,8 +206,69 @@ def play(
 
     `cluster` makes the group: a wrong one shows what judges are good for.
     """
+    raft = _group(schedule, cluster)
+    run = _Run(raft)
+    for step in schedule.steps:
+        _STEPS[step[0]](run, *step[1:])
+        raft.check_invariants()
+    alive = _heals(run) if heal else True
+    history = [operation for _, operation in run.asked]
+    problems = [str(violation) for violation in judge(raft.trace, judges)]
+    problems += [f"no order explains the answers about {key}" for key in not_linearizable(history)]
+    raft.close()
+    return Outcome(problems, history, alive, raft.trace)
+
+
+class Staged:
+    """A schedule that is carried out one action at a time, in the very order of `play`: for a Stepper.
+
+    >>> staged = Staged(Schedule.parse("size=3 seed=1: campaign 1; run 50; crash 1"))
+    >>> while staged.step():
+    ...     pass
+    >>> staged.raft.now_ms, staged.raft.alive
+    (50, [2, 3])
+    """
+
+    views = ("raft", "lanes")
+    looks_within = True
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.raft = _group(schedule, RaftCluster)
+        self._run = _Run(self.raft)
+        self._steps = deque(schedule.steps)
+        self._end_ms: int | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """What happened so far."""
+        return self.raft.trace
+
+    def view(self) -> Mapping[str, Any]:
+        """The group's."""
+        return self.raft.view()
+
+    def step(self) -> bool:
+        """One action of the group while a `run` lasts, then the next word of the schedule. False: it is over."""
+        loop = self.raft.loop
+        if self._end_ms is not None:
+            actions = loop.actions
+            loop.run(for_ms=self._end_ms - loop.clock.now_ms, max_actions=1)
+            if loop.actions > actions:
+                return True
+            self._end_ms = None
+        if not self._steps:
+            return False
+        word, *rest = self._steps.popleft()
+        if word == "run":
+            self._end_ms = loop.clock.now_ms + int(rest[0])
+        else:
+            _STEPS[word](self._run, *rest)
+        return True
+
+
+def _group(schedule: Schedule, cluster: Callable[..., RaftCluster]) -> RaftCluster:
     o = {**_OPTIONS, **schedule.options}
-    raft = cluster(
+    return cluster(
         o["size"],
         seed=o["seed"],
         tick_ms=TICK_MS,
@@ -221,16 +283,6 @@ def play(
         max_size_per_message=o["max_size_per_message"],
         max_committed_size_per_ready=o["max_committed_size_per_ready"],
     )
-    run = _Run(raft)
-    for step in schedule.steps:
-        _STEPS[step[0]](run, *step[1:])
-        raft.check_invariants()
-    alive = _heals(run) if heal else True
-    history = [operation for _, operation in run.asked]
-    problems = [str(violation) for violation in judge(raft.trace, judges)]
-    problems += [f"no order explains the answers about {key}" for key in not_linearizable(history)]
-    raft.close()
-    return Outcome(problems, history, alive, raft.trace)
 
 
 def _heals(run: _Run) -> bool:

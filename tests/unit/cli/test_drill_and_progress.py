@@ -101,7 +101,7 @@ def test_an_attempt_can_show_the_answer_too(k8slab: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["raft"], "topic 'raft': expected one of quantities, selectors"),
+        (["paxos"], "topic 'paxos': expected one of quantities, selectors"),
         (["rollout", "--seed", ""], "seed '': expected a number"),
         (["rollout", "--seed", "x" * 65], "expected a number, or 1 to 64 printable characters"),
         (["rollout", "--ask"], "standard input is no terminal; use --try"),

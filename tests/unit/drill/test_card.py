@@ -34,8 +34,8 @@ def test_the_count_has_bounds(count: int) -> None:
 
 
 def test_an_unknown_topic_is_named() -> None:
-    with pytest.raises(ValueError, match="topic 'raft': expected one of"):
-        DrillCard("raft")
+    with pytest.raises(ValueError, match="topic 'paxos': expected one of"):
+        DrillCard("paxos")
 
 
 def test_the_page_gets_what_it_needs_to_judge_alone() -> None:
