@@ -171,7 +171,7 @@ def _difference(before: Entries, right: Entries, found: Entries) -> str:
     if found == right[: len(found)]:
         return "cuts" if len(found) < len(before) and right[: len(before)] == before else "adds-too-little"
     if found[: len(right)] == right:
-        return "keeps-what-follows" if found[len(right) :] == before[len(right) :] else "adds-too-much"
+        return "keeps-what-follows" if found[len(right) :] == before[len(right) :] else "adds-twice"
     if found[: len(before)] == before and len(found) > len(right):
         return "adds-twice"
     return "keeps-conflicts"
@@ -272,6 +272,9 @@ def _led(steps: Sequence[Step]) -> Iterator[Broken]:
             if fields["index"][0] != str(len(known.entries)):
                 why = f"entry {len(known.entries)} was proposed, and propose returned {fields['index'][0]}"
                 yield Broken(step.number, why, "other-index")
+        if "disk" in fields:
+            disk = _shown(_parsed(fields["disk"]))
+            yield Broken(step.number, f"the leader's log is {_shown(entries)}, and its disk holds {disk}", "unsaved")
         if entries != known.entries:
             why = f"the leader's log should be {_shown(known.entries)}, and is {_shown(entries)}"
             yield Broken(step.number, why, "other-log")
@@ -626,12 +629,13 @@ def returning(rng: random.Random) -> list[Op]:
 
 
 def conflicting(rng: random.Random) -> list[Op]:
-    """Two sides write much, one of them in vain."""
-    size = rng.choice((3, 5))
-    ops: list[Op] = [("group", str(size), str(rng.randrange(10_000))), ("agree",)]
+    """Two sides write much, one of them in vain. The leader that comes then has a long log, and is new."""
+    names = [f"n{number}" for number in range(1, 6)]
+    ops: list[Op] = [("group", "5", str(rng.randrange(10_000))), ("agree",)]
     for _ in range(2):
         ops += [("split", "leader"), *[("propose",)] * rng.randint(16, 22), ("agree",)]
-        ops += [("propose",)] * rng.randint(2, 8) + [("run", "5"), ("heal",), ("agree",)]
+        ops += [*[("propose",)] * rng.randint(14, 20), ("run", "5"), ("crash", "leader"), ("agree",), ("heal",)]
+        ops += [("agree",), *[("restart", name) for name in names], ("agree",)]
     return ops
 
 
@@ -648,7 +652,7 @@ def stopping(rng: random.Random) -> list[Op]:
 
 def figure_8(rng: random.Random) -> list[Op]:
     """The paper's figure, with other nodes, other numbers of entries, and maybe something in between."""
-    one, two, three, four, five = rng.sample([f"n{number}" for number in range(1, 6)], 5)
+    one, two, four, five = rng.sample([f"n{number}" for number in range(1, 6)], 4)
     ops: list[Op] = [("group", "5", "1"), ("elect", one), ("run", "4"), *rng.choice([[], [("agree",)]])]
     ops += [("elect", one), ("run", "4"), ("split", one, two), *_propose(rng, 2, one), ("run", "4")]
     ops += [("crash", one), ("heal",), ("split", two), ("elect", five), ("run", "4")]
@@ -727,7 +731,7 @@ LAB = LabSpec(
             "adds-what-follows",
             "Entries that follow what is there are added",
             1,
-            log_with("adds-too-much", "adds-twice", "other-last", "forgets"),
+            log_with("adds-twice", "other-last", "forgets"),
             {
                 "the first": "have; append 0/0 0 1:a",
                 "two more": "have 1:a; append 1/1 0 1:b 2:c",
@@ -775,7 +779,7 @@ LAB = LabSpec(
             "conflicts-go",
             "An entry of another term goes, with all that stand behind it",
             1,
-            log_with("keeps-conflicts", "keeps-what-follows", "adds-too-much"),
+            log_with("keeps-conflicts", "keeps-what-follows"),
             {
                 "one": "have 1:a 1:b; append 1/1 0 2:c",
                 "with its followers": "have 1:a 1:b 1:c 1:d; append 1/1 0 2:e",
@@ -801,7 +805,7 @@ LAB = LabSpec(
             "agreeing-entries-stay",
             "A message that arrives late or twice takes nothing away",
             2,
-            log_with("cuts", "adds-twice", "adds-too-much"),
+            log_with("cuts", "adds-twice"),
             {
                 "an old message": "have 1:a; append 1/1 0 1:b 1:c; append 1/1 0 1:b",
                 "a heartbeat": "have 1:a; append 1/1 0 1:b; append 1/1 0",
@@ -846,7 +850,7 @@ LAB = LabSpec(
             "says-where-to-begin",
             "No says where to begin: a whole term back, or behind the last entry",
             1,
-            log_with("begins-elsewhere"),
+            log_with("begins-elsewhere", "accepts-a-gap", "accepts-a-conflict", "changes-and-refuses"),
             {
                 "too short": "have 1:a; append 5/2 0 2:f; append 1/1 0 2:b",
                 "a term back": "have 1:a 2:b 2:c 2:d; append 4/3 0; append 1/1 0",
@@ -854,6 +858,9 @@ LAB = LabSpec(
             },
             statements,
             {
+                "accepts-a-gap": ["There is no such entry: the answer is (False, where to begin)."],
+                "accepts-a-conflict": ["The entry there is of another term: (False, where to begin)."],
+                "changes-and-refuses": ["A refusal leaves the log as it is: the leader will send what belongs there."],
                 "begins-elsewhere": [
                     "The entry in the way is of a term. Where in the log does that term begin?",
                     "If there is no entry at prev_index, the first one missing is number len(entries) + 1.",
@@ -987,7 +994,7 @@ LAB = LabSpec(
             "commits-by-majority",
             "An entry of its own term is committed as soon as a majority has it, the leader included",
             2,
-            leader_with("without-a-majority", "waits", "goes-back"),
+            leader_with("without-a-majority", "waits", "goes-back", "other-log", "unsaved"),
             {
                 "three": "lead 2 3 1:a; propose x; ok n2 2",
                 "five": "lead 2 5 1:a; propose x; ok n2 2; ok n3 2",
@@ -1008,6 +1015,8 @@ LAB = LabSpec(
                     "When does your leader look? After each yes, and after propose: it may be alone in its group.",
                 ],
                 "goes-back": ["What is committed stays committed."],
+                "unsaved": ["The leader counts itself. Does it have the entry also after a crash?"],
+                "other-log": ["propose adds (term, command); the log starts with what load() gives."],
             },
             setting="leader",
             needs=ALL,
@@ -1016,7 +1025,7 @@ LAB = LabSpec(
             "only-its-own-term",
             "Entries of older terms are not committed by counting, only under one of its own",
             2,
-            leader_with("counts-old-terms", "waits"),
+            leader_with("counts-old-terms", "waits", "other-log"),
             {
                 "an old entry": "lead 4 3 2:a; ok n2 1; propose x; ok n2 2",
                 "in five": "lead 4 5 1:a 2:b; ok n2 2; ok n3 2; propose x; ok n2 3; ok n3 3",
@@ -1028,6 +1037,7 @@ LAB = LabSpec(
                     "It can, if its own last entry is of a later term than this one. That is figure 8 of the paper.",
                     "Commit an index only if log.term_at(index) == self.term; all before it are committed with it.",
                 ],
+                "other-log": ["propose adds (term, command); the log starts with what load() gives."],
                 "waits": ["With an entry of its own term on a majority, everything before it is committed too."],
             },
             setting="leader",
@@ -1113,8 +1123,9 @@ LAB = LabSpec(
             1,
             watches(*SAFE, _agreement, _backs_up),
             {
-                "twenty in vain": f"group 3; agree; split leader; {TWENTY}; agree; {TWENTY}; run 5; heal; agree",
-                "twenty behind": f"group 5 2; agree; split n3 leader; {TWENTY}; agree; {TWENTY}; run 5; heal; agree",
+                "twenty in vain": f"group 5; agree; split leader; {TWENTY}; agree; {TWENTY}; run 5; crash leader; "
+                "agree; heal; agree",
+                "twenty behind": f"group 3; agree; split leader; {TWENTY}; agree; {TWENTY}; run 5; heal; agree",
             },
             conflicting,
             {
@@ -1139,6 +1150,8 @@ LAB = LabSpec(
                 "all": "group 3; agree; agree; crash n1; crash n2; crash n3; restart n1; restart n2; restart n3; agree",
                 "one by one": "group 3; agree; crash n1; agree; restart n1; crash n2; agree; restart n2; crash n3; "
                 "agree; restart n3; agree",
+                "the leader and one of two": "group 3; elect n1; run 4; agree; split n3; propose n1; run 8; crash n1; "
+                "heal; crash n2; restart n1; elect n3; agree; restart n2; agree",
             },
             stopping,
             GROUP,
@@ -1187,7 +1200,8 @@ LAB = LabSpec(
             watches(*SAFE, _agreement),
             {
                 "three leaders": "group 5 3; agree; propose; run 2; crash leader; run 40; propose; run 1; "
-                "crash leader; run 40; propose; run 2; restart n1; restart n2; restart n3; restart n4; restart n5; agree; agree",
+                "crash leader; run 40; propose; run 2; restart n1; restart n2; restart n3; restart n4; restart n5; "
+                "agree; agree",
             },
             storm,
             GROUP,

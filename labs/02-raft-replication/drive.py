@@ -128,7 +128,8 @@ class OneLeader:
     def lead(self, term, size, *words):
         """`lead 3 5 1:x 2:y`: newly elected in term 3, in a group of five, with these entries."""
         self.others = tuple(f"n{number}" for number in range(2, int(size) + 1))
-        self.log = self.names["Log"](Disk(_parsed(words)))
+        self.disk = Disk(_parsed(words))
+        self.log = self.names["Log"](self.disk)
         self.leader = self.names["Leader"](int(term), self.log, self.others)
         return self.now()
 
@@ -155,7 +156,10 @@ class OneLeader:
 
     def now(self, *said):
         entries = _entries(self.log.entries, "entries")
-        return "; ".join([*said, f"log {_words(entries)}".strip(), f"commit {_commit(self.log)}"])
+        held = [f"log {_words(entries)}".strip(), f"commit {_commit(self.log)}"]
+        if self.disk.entries != entries:
+            held.append(f"disk {_words(self.disk.entries)}".strip())
+        return "; ".join([*said, *held])
 
 
 # -- a member of a group: elections, and when to send ----------------------------------------------
