@@ -17,7 +17,7 @@ Entries: TypeAlias = tuple[Entry, ...]
 Judge: TypeAlias = Callable[[Sequence[Step]], Broken | None]
 QUICK_TICKS = 12
 """With a leader and a quiet network it takes 6 or 7 ticks: to all, back, and the commit index with a heartbeat."""
-MOST_REFUSALS = 12
+MOST_REFUSALS = 8
 """Of one follower to one leader, where it would need two or three and one by one twenty."""
 
 
@@ -481,7 +481,7 @@ def _swift(event: Event, world: World) -> Broken | None:
 def _backs_up(event: Event, world: World) -> Broken | None:
     if event.kind == "refuses" and world.refusals.get(event.words[1:], 0) >= MOST_REFUSALS and not world.is_lossy:
         follower, leader, term = event.words[1:]
-        why = f"{follower} has refused {leader} in term {term} {MOST_REFUSALS + 1} times: one entry at a time?"
+        why = f"{follower} has refused {leader} {MOST_REFUSALS + 1} times in term {term}: they go back too slowly"
         return event.breaks(why, "step-by-step")
     return None
 

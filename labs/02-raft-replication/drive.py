@@ -212,16 +212,17 @@ class Member:
             self.campaign(self.term + 1)
 
     def speak(self):
-        """To whom owes no answer, if there is something to say; to all when it is time for a heartbeat."""
-        is_time = self.beat % BEAT_TICKS == 0
+        """To whom owes no answer, if there is something to say or it is time for a heartbeat; to the others again."""
         for other in self.others:
-            if other not in self.waits or is_time:
+            if other not in self.waits:
                 message = _message(self.leader, other)
-                if message[2] or is_time:
+                if message[2] or self.beat % BEAT_TICKS == 0:
                     self.send_entries(other, message)
+            elif self.beat - self.waits[other] >= BEAT_TICKS:
+                self.send_entries(other, _message(self.leader, other))
 
     def send_entries(self, other, message):
-        self.waits[other] = True
+        self.waits[other] = self.beat
         self.world.rpcs += 1
         self.world.loads += len(message[2])
         self.world.send(self.name, other, "append", self.term, *message)

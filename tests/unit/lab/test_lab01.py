@@ -13,7 +13,7 @@ LAB = find_lab("01")
 
 
 def judged(code: str, **options: object) -> Report:
-    return verify(LAB, code, limits=Limits(seconds=0.5), **options)  # type: ignore[arg-type]
+    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
 
 
 def changed(old: str, new: str) -> str:
