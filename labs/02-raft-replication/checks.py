@@ -398,7 +398,7 @@ def _note(world: World, event: Event) -> None:
     elif event.kind == "applies":
         world.applied.setdefault(int(words[2]), (words[3], words[1]))
     elif event.kind == "refuses":
-        world.refusals[words[1:]] = world.refusals.get(words[1:], 0) + 1
+        world.refusals[words[1:4]] = world.refusals.get(words[1:4], 0) + int(words[4])
     elif event.kind == "leads":
         world.quiet, world.is_steady = -1, False
     elif event.kind == "agreed":
@@ -446,6 +446,13 @@ def _logs_match(event: Event, world: World) -> Broken | None:
     return None
 
 
+def _no_more_than_proposed(event: Event, world: World) -> Broken | None:
+    if event.kind == "swells":
+        why = f"{event.words[3]} commands were proposed, and the log of {event.words[1]} has {event.words[2]} entries"
+        return event.breaks(why, "swells")
+    return None
+
+
 def _agreement(event: Event, world: World) -> Broken | None:
     if event.kind == "disagreed":
         why = f"a majority is connected, nothing gets lost, and after {event.words[1]} ticks not all have a new command"
@@ -479,14 +486,16 @@ def _swift(event: Event, world: World) -> Broken | None:
 
 
 def _backs_up(event: Event, world: World) -> Broken | None:
-    if event.kind == "refuses" and world.refusals.get(event.words[1:], 0) >= MOST_REFUSALS and not world.is_lossy:
-        follower, leader, term = event.words[1:]
-        why = f"{follower} has refused {leader} {MOST_REFUSALS + 1} times in term {term}: they go back too slowly"
-        return event.breaks(why, "step-by-step")
+    if event.kind == "refuses" and not world.is_lossy:
+        follower, leader, term = event.words[1:4]
+        times = world.refusals.get(event.words[1:4], 0) + int(event.words[4])
+        if times > MOST_REFUSALS:
+            why = f"{follower} has refused {leader} {times} times in term {term}: they go back too slowly"
+            return event.breaks(why, "step-by-step")
     return None
 
 
-SAFE: tuple[Watch, ...] = (_same_everywhere, _logs_match)
+SAFE: tuple[Watch, ...] = (_same_everywhere, _logs_match, _no_more_than_proposed)
 
 
 def watches(*all_of: Watch) -> Judge:
@@ -711,6 +720,7 @@ GROUP: dict[str, list[str]] = {
         "Two entries with one index and one term: the same leader made both, so they should be the same.",
         "What did on_append_entries do with what stood there, and with what stood behind it?",
     ],
+    "swells": ["Which entries were there already? Compare place by place before you add."],
     "no-agreement": [
         "There is a leader. What does it send, what is answered, and does next_index move?",
         "Step through the schedule: which node does not get further, and what is the entry that it refuses?",
@@ -1065,7 +1075,7 @@ LAB = LabSpec(
             "few-messages",
             "Nothing is sent twice without need, and many commands travel together",
             1,
-            watches(_agreement, _frugal, _swift),
+            watches(_no_more_than_proposed, _agreement, _frugal, _swift),
             {
                 "ten at once": f"group 3; agree; {TWENTY}; agree; run 12; run 20",
                 "quiet": "group 5; agree; run 12; run 30",

@@ -257,7 +257,7 @@ class Member:
             self.restart_timer()
             success, index = _append(self.log, prev_index, prev_term, entries, commit)
             if not success:
-                self.world.told.append(f"refuses {self.name} {source} {term}")
+                self.world.refusals[self.name, source, term] = self.world.refusals.get((self.name, source, term), 0) + 1
         self.world.send(self.name, source, "answer", self.term, term, success, index)
 
     def on_answer(self, source, term, asked_in, success, index):
@@ -301,7 +301,7 @@ class Group:
         self.side = dict.fromkeys(self.names, 0)
         self.loss, self.slowest, self.ticks, self.sent, self.commands = 0, 1, 0, 0, 0
         self.rpcs, self.loads = 0, 0  # AppendEntries sent, and entries in them
-        self.wire, self.told, self.nodes, self.logs, self.done = [], [], {}, {}, {}
+        self.wire, self.told, self.nodes, self.logs, self.done, self.refusals = [], [], {}, {}, {}, {}
         for name in self.names:
             self.start(name)
         return self.now()
@@ -444,10 +444,17 @@ class Group:
                 continue
             entries = _entries(node.log.entries, "entries")
             states.append(f"{name}:{ROLES[node.role]}{node.term}({_commit(node.log)}/{len(entries)})")
-            if self.logs.get(name, ()) != entries:
+            if len(entries) > self.commands:
+                self.told.append(f"swells {name} {len(entries)} {self.commands}")
+            elif self.logs.get(name, ()) != entries:
                 self.logs[name] = entries
                 self.told.append(f"log {name} {_words(entries)}".strip())
-        told, self.told = [*self.told, *said], []
+        told = [
+            *self.told,
+            *[f"refuses {' '.join(map(str, key))} {times}" for key, times in self.refusals.items()],
+            *said,
+        ]
+        self.told, self.refusals = [], {}
         return "; ".join([" ".join(states), *told])
 
 

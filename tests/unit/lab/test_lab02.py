@@ -144,6 +144,21 @@ def test_messages_across_a_cut_do_not_arrive_when_it_is_mended() -> None:
     assert "n2:F1(0/0) n3:F1(0/0)" in said[-1]
 
 
+def test_a_log_that_swells_is_told_in_a_few_words() -> None:
+    """Answers take up to 12 ticks, so entries are sent again after 3, and added once more."""
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "adds-without-looking")
+    script = parse_script("group 3 1; elect n1; run 4; net 0 6; propose; run 40")
+    broken = replay(LAB, mutant.code, LAB.spec.check("unreliable"), script).broken
+    assert broken is not None and broken.cause == "swells"
+    assert broken.why.startswith("1 commands were proposed, and the log of n")
+
+
+def test_a_group_that_never_agrees_says_so_in_one_sentence() -> None:
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "prev-term-is-the-leaders")
+    for name in ("agreement", "figure-8", "figure-8-unreliable"):
+        assert judged(mutant.code, only=[name]).results[0].causes == ("no-agreement",)
+
+
 def test_words_that_do_not_fit_do_nothing() -> None:
     said = answers("unreliable", "group 3 1; crash leader; propose n2; restart n1; crash n9; restart n9; elect n9")
     assert said[1:] == ["None"] * 6
