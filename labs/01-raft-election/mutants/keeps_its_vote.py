@@ -1,0 +1,10 @@
+"""The vote of an earlier term is still there in the next one, so its new candidates are refused."""
+
+KILLED_BY = "one-vote-a-term"
+CAUSE = "refuses-equals"
+CHANGES = (
+    (
+        "self.term, self.voted_for = term, None",
+        "self.term = term",
+    ),
+)

@@ -1,0 +1,160 @@
+"""Lab 01: idle solutions earn nothing, wrong answers are named, and the group of `drive.py` does what it says."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from k8slab.lab import InProcessRunner, Limits, Report, find_lab, parse_script, replay, verify
+from k8slab.lab.show import recognised
+
+LAB = find_lab("01")
+
+
+def judged(code: str, **options: object) -> Report:
+    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
+
+
+def changed(old: str, new: str) -> str:
+    assert LAB.solution.count(old) == 1
+    return LAB.solution.replace(old, new)
+
+
+def answers(check: str, script: str, code: str = "") -> list[object]:
+    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script))
+    return [step.result for step in outcome.record.steps]
+
+
+IDLE = """
+class Node:
+    def __init__(self, me, others, log, disk, rng):
+        self.role, self.term = "follower", 0
+    def tick(self): return None
+    def on_request_vote(self, candidate, term, last_index, last_term): return {answer}
+    def on_vote(self, voter, term, granted): return None
+    def on_heartbeat(self, leader, term): return 0
+    def on_heartbeat_reply(self, follower, term): pass
+"""
+
+LAZY = {
+    "does nothing": IDLE.format(answer="0, False"),
+    "votes for everybody": IDLE.format(answer="term, True"),
+    "refuses everybody": IDLE.format(answer="term, False"),
+    "an empty class": "class Node:\n    pass\n",
+    "raises": IDLE.format(answer="1 / 0"),
+}
+
+
+@pytest.mark.parametrize("code", LAZY.values(), ids=LAZY)
+def test_a_lazy_solution_earns_nothing(code: str) -> None:
+    assert judged(code).points == 0
+
+
+def test_who_leads_without_an_election_is_found_out() -> None:
+    code = LAB.solution + "\n\nNode.role = property(lambda self: 'leader', lambda self, role: None)\n"
+    for name in ("asks-when-silent", "majority-leads", "leader-speaks"):
+        assert judged(code, only=[name]).results[0].causes[0] == "uninvited"
+
+
+WRONG = {
+    "a list for a tuple": (
+        'return "heartbeat", self.term\n        self.silence', 'return ["heartbeat", self.term]\n        self.silence',
+        "leader-speaks", "tick() returned ['heartbeat', 1], expected None, ('request_vote', term, last_index,",
+    ),
+    "a field is missing": (
+        'return "request_vote", self.term, self.log.last_index, self.log.last_term',
+        'return "request_vote", self.term', "asks-when-silent",
+        "expected ('request_vote', term, last_index, last_term) with whole numbers",
+    ),
+    "an answer without a term": (
+        "return self.term, True", "return True", "one-vote-a-term", "expected (term, True) or (term, False)",
+    ),
+    "no answer to a heartbeat": (
+        "            self.restart_timer()\n        return self.term", "            self.restart_timer()",
+        "refuses-the-past", "on_heartbeat returned a NoneType, expected its term, a whole number",
+    ),
+    "another word for a role": (
+        'self.role = "candidate"', 'self.role = "Candidate"', "asks-rightly",
+        "role is 'Candidate', expected 'follower', 'candidate' or 'leader'",
+    ),
+    "a vote on the disk that is no name": (
+        "self.voted_for = candidate", "self.voted_for = [candidate]", "survives-a-crash",
+        "disk.save: voted_for: expected str, found list",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "check", "said"), WRONG.values(), ids=WRONG)
+def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
+    result = judged(changed(old, new), only=[check]).results[0]
+    assert said in result.reason
+
+
+@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
+def test_a_mutant_is_recognised(mutant: object) -> None:
+    report = verify(LAB, mutant.code, only=[mutant.killed_by])  # type: ignore[attr-defined]
+    assert recognised(LAB, report.results[0])
+
+
+def test_two_votes_are_told_with_their_names() -> None:
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "votes-twice")
+    assert judged(mutant.code, only=["one-vote-a-term"]).results[0].reason == (
+        "in term 1 n1 voted for n2, and now for n3"
+    )
+
+
+def test_a_restarted_node_has_what_it_saved_and_nothing_else() -> None:
+    code = changed(
+        "        self.votes = set()\n", "        self.votes = set()\n        assert not hasattr(self, 'x')\n"
+    )
+    code = code.replace('        self.role = "candidate"\n', '        self.role = "candidate"\n        self.x = 1\n')
+    said = answers("survives-a-crash", "ask n2 3 0 0; restart; ask n3 3 0 0; tick 19; restart", code)
+    assert said[:3] == ["yes 3; follower 3", "follower 3", "no 3; follower 3"]
+    assert said[4] == "follower 4"
+
+
+def test_a_split_group_hears_nothing_across() -> None:
+    """Two of five behind a cut: the three have a leader of a later term, the two keep theirs."""
+    said = answers("re-election", "group 5 1; settle; split leader; settle; run 30; heal; settle")
+    before, after, healed = str(said[1]), str(said[4]), str(said[6])
+    old = before.split("settled ")[1].split()[0]
+    assert f"{old}:L1" in before and f"{old}:L1" in after
+    assert after.count(":L") == 2 and healed.count(":L") == 1
+
+
+def test_without_a_majority_nobody_waits_for_a_leader() -> None:
+    assert str(answers("first-leader", "group 3 1; crash n1; crash n2; settle")[3]).endswith("no majority is connected")
+
+
+def test_an_entry_is_committed_when_two_of_three_have_it_and_not_before() -> None:
+    """A heartbeat takes a tick, and its answer another: sent in the 1st, heard in the 2nd, counted in the 3rd."""
+    said = answers("keeps-what-is-committed", "group 3 1; settle; write; run 2; run 1; run 5")
+    assert ["commits" in str(one) for one in said] == [False, False, False, False, True, False]
+    alone = answers("keeps-what-is-committed", "group 3 1; settle; split leader; write; run 9")
+    assert "commits" not in str(alone[-1])
+
+
+def test_words_that_do_not_fit_do_nothing() -> None:
+    said = answers("rough-network", "group 3 1; crash leader; restart n1; crash n9; restart n9; write")
+    assert said[1:] == [None] * 5
+
+
+def test_in_process_judges_the_same() -> None:
+    wanted = ("votes-twice", "no-randomised-timeout", "vote-not-saved")
+    for code in [LAB.solution, LAB.second, *[one.code for one in LAB.mutants() if one.name in wanted]]:
+        inside, outside = verify(LAB, code, runner=InProcessRunner()), verify(LAB, code)
+        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+
+
+def test_a_right_solution_holds_for_other_hidden_cases() -> None:
+    for seed in ("1", "a class", "ü"):
+        assert verify(LAB, LAB.solution, seed=seed).passed
+        assert verify(LAB, LAB.second, seed=seed).passed
+
+
+def test_a_whole_verification_is_quick() -> None:
+    verify(LAB, LAB.solution)
+    started = time.process_time()
+    assert verify(LAB, LAB.solution).passed
+    assert time.process_time() - started < 3
