@@ -61,7 +61,8 @@ _TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "
 
 @dataclass(frozen=True)
 class Limits:
-    """For one script in seconds of wall time, for the process in megabytes and seconds of CPU time."""
+    """For one script in seconds of wall time (ten times as many for a process that had no turn), for the process in
+    megabytes and seconds of CPU time."""
 
     seconds: float = 0.5
     megabytes: int = 512
@@ -147,6 +148,37 @@ class _Ended(Exception):
     """The child says no more; the text says why."""
 
 
+class _Deadline:
+    """Wall time. Process `pid`, if it had no turn on a busy machine, gets more: up to ten times as much."""
+
+    def __init__(self, seconds: float, pid: int = 0) -> None:
+        self._seconds = seconds
+        self._pid = pid
+        self._until = time.monotonic() + seconds
+        self._latest = self._until + (9 * seconds if pid else 0)
+        self._worked = _worked(pid)
+
+    def left(self) -> float:
+        """Seconds; 0 or less when it is over."""
+        now = time.monotonic()
+        if now >= self._until and self._until < self._latest:
+            worked, before = _worked(self._pid), self._worked
+            if worked is not None and before is not None and worked - before < self._seconds / 2:
+                self._until = min(self._latest, now + self._seconds)
+        return self._until - now
+
+
+def _worked(pid: int) -> float | None:
+    """Seconds of work of a process; None where the system does not tell (no Linux), or it is gone."""
+    if not pid:
+        return None
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
@@ -177,7 +209,8 @@ class _ChildSession:
             if self._process is None:
                 self._start()
             number = secrets.token_hex(8)  # nobody answers what was not asked yet
-            deadline = time.monotonic() + self._setup.limits.seconds
+            assert self._process is not None
+            deadline = _Deadline(self._setup.limits.seconds, self._process.pid)
             request = {"number": number, "script": script, "setting": setting, "needs": needs}
             self._send(request, deadline, self._too_much(self._setup.limits.seconds))
             self._collect(number, script, steps, deadline)
@@ -190,7 +223,7 @@ class _ChildSession:
         printed = settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
         return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
-    def _collect(self, number: str, script: Script, steps: list[Step], deadline: float) -> None:
+    def _collect(self, number: str, script: Script, steps: list[Step], deadline: _Deadline) -> None:
         too_much = self._too_much(self._setup.limits.seconds)
         is_last = False
         while True:
@@ -213,7 +246,7 @@ class _ChildSession:
         """One sentence for time and memory: which of them ends first, is another matter each day."""
         return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
 
-    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
+    def _answer(self, deadline: _Deadline, late: str) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
@@ -250,7 +283,7 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._answer(time.monotonic() + _LOAD_SECONDS, self._too_much(_LOAD_SECONDS))
+            frame = self._answer(_Deadline(_LOAD_SECONDS), self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
@@ -268,8 +301,8 @@ class _ChildSession:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
         late = f"it did not end within {_START_SECONDS:g} s"
         try:
-            self._send(message, time.monotonic() + _START_SECONDS, late)
-            heard = self._frame(time.monotonic() + _START_SECONDS, late)
+            self._send(message, _Deadline(_START_SECONDS), late)
+            heard = self._frame(_Deadline(_START_SECONDS), late)
         except _Ended as why:
             self._kill()
             raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
@@ -277,7 +310,7 @@ class _ChildSession:
             self._kill()
             raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
 
-    def _send(self, message: Mapping[str, Any], deadline: float, late: str) -> None:
+    def _send(self, message: Mapping[str, Any], deadline: _Deadline, late: str) -> None:
         """_Ended with `late` at the deadline: nobody has to read what we write."""
         assert self._process is not None and self._process.stdin is not None
         pipe = self._process.stdin.fileno()
@@ -285,9 +318,11 @@ class _ChildSession:
         with selectors.DefaultSelector() as ready:
             ready.register(pipe, selectors.EVENT_WRITE)
             while data:
-                left = deadline - time.monotonic()
-                if left <= 0 or not ready.select(left):
+                left = deadline.left()
+                if left <= 0:
                     raise _Ended(late)
+                if not ready.select(left):
+                    continue
                 try:
                     data = data[os.write(pipe, data) :]
                 except BlockingIOError:
@@ -295,7 +330,7 @@ class _ChildSession:
                 except OSError:
                     raise _Ended(self._how_it_ended()) from None
 
-    def _frame(self, deadline: float, late: str) -> dict[str, Any]:
+    def _frame(self, deadline: _Deadline, late: str) -> dict[str, Any]:
         """The next line. Raises _Ended at the deadline (with `late`), and when the process is gone or floods us."""
         process = self._process
         assert process is not None and process.stdout is not None and process.stderr is not None
@@ -303,11 +338,10 @@ class _ChildSession:
             ready.register(process.stdout, selectors.EVENT_READ)
             ready.register(process.stderr, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
-                left = deadline - time.monotonic()
-                found = ready.select(left) if left > 0 else []
-                if not found:
+                left = deadline.left()
+                if left <= 0:
                     raise _Ended(late)
-                for key, _ in found:
+                for key, _ in ready.select(left):
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
                         self._keep(data)
