@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from k8slab.lab import Limits, find_lab, runner, verify
+from k8slab.lab import Limits, child, find_lab, runner, verify
 
 LAB = find_lab("09")
 LOOPS = LAB.solution.replace(
@@ -58,3 +58,11 @@ def test_an_endless_loop_ends_as_soon_as_before() -> None:
     report = verify(LAB, LOOPS, only=["first-in-first-out"], limits=Limits(seconds=0.3))
     assert report.results[0].failure is not None and report.results[0].failure.record.ended.startswith("it did not end")
     assert time.monotonic() - started < 20
+
+
+def test_one_load_without_a_turn_is_not_called_slow() -> None:
+    player = child.Player("class A: pass", "", {"A": "class"})
+    waits = iter([0.0, 9.0, 9.0, 9.0])  # the first load took nine seconds of waiting, the second none
+    assert not child.is_slow_to_load(player, lambda: next(waits), lambda: 0.0)
+    waits = iter([0.0, 9.0, 9.0, 18.0])
+    assert child.is_slow_to_load(player, lambda: next(waits), lambda: 0.0)
