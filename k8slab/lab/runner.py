@@ -61,7 +61,7 @@ _TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "
 
 @dataclass(frozen=True)
 class Limits:
-    """For one script in seconds of wall time (ten times as many for a process that had no turn), for the process in
+    """For one script in seconds of wall time (without waiting for a turn on a busy machine), for the process in
     megabytes and seconds of CPU time."""
 
     seconds: float = 0.5
@@ -149,34 +149,27 @@ class _Ended(Exception):
 
 
 class _Deadline:
-    """Wall time. Process `pid`, if it had no turn on a busy machine, gets more: up to ten times as much."""
+    """Wall time, without that in which process `pid` was ready and had no turn, up to nine times as much."""
 
     def __init__(self, seconds: float, pid: int = 0) -> None:
-        self._seconds = seconds
+        self._most = 9 * seconds
         self._pid = pid
         self._until = time.monotonic() + seconds
-        self._latest = self._until + (9 * seconds if pid else 0)
-        self._worked = _worked(pid)
+        self._waited = _waited(pid)
 
     def left(self) -> float:
         """Seconds; 0 or less when it is over."""
-        now = time.monotonic()
-        if now >= self._until and self._until < self._latest:
-            worked, before = _worked(self._pid), self._worked
-            if worked is not None and before is not None and worked - before < self._seconds / 2:
-                self._until = min(self._latest, now + self._seconds)
-        return self._until - now
+        left = self._until - time.monotonic()
+        return left if left > 0 else left + min(self._most, _waited(self._pid) - self._waited)
 
 
-def _worked(pid: int) -> float | None:
-    """Seconds of work of a process; None where the system does not tell (no Linux), or it is gone."""
-    if not pid:
-        return None
+def _waited(pid: int) -> float:
+    """Seconds in which a process waited for a turn: on a busy machine nobody loses points for that. Sleeping is no
+    such waiting. 0 where the system does not tell (no Linux), or the process is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9 if pid else 0.0
     except (OSError, ValueError, IndexError):
-        return None
+        return 0.0
 
 
 class _ChildSession:
