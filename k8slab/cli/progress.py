@@ -79,7 +79,7 @@ def _import(progress: Progress, source: str) -> int:
     raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
     try:
         data = json.loads(raw.decode("utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ProgressError(f"{name}: not JSON: {error}") from error
     print(f"{progress.merge(data, name)} new or changed")
     return 0

@@ -290,7 +290,7 @@ def _work(
     if not arguments:
         return
     if executor is None:
-        with ProcessPoolExecutor(max_workers=jobs or min(len(arguments), os.cpu_count() or 1)) as own:
+        with ProcessPoolExecutor(max_workers=min(len(arguments), jobs or os.cpu_count() or 1)) as own:
             broken = []
             for student, row in _work(arguments, own, jobs):
                 if isinstance(row, dict):
@@ -366,6 +366,8 @@ def _seed(out: Path | None, given: str | None, per_student: bool | None) -> tupl
         raise OtherResultsError(f"{out}: was graded with hidden cases {before}; for cases {now} name another folder")
     if per_student is None:
         per_student = was_per_student is not False
+    if given is not None and not (0 < len(given) <= 64 and given.isprintable() and given == given.strip()):
+        raise LabError(f"seed {given[:64]!r}: expected 1 to 64 printable characters, without spaces around them")
     seed = given if given is not None else kept or secrets.token_hex(8)
     new = seed if per_student else f"{seed}\n{_ONE_SEED}"
     if path is not None and new != text:

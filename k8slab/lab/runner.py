@@ -61,7 +61,8 @@ _TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "
 
 @dataclass(frozen=True)
 class Limits:
-    """For one script in seconds of wall time, for the process in megabytes and seconds of CPU time."""
+    """For one script in seconds of wall time (without waiting for a turn on a busy machine), for the process in
+    megabytes and seconds of CPU time."""
 
     seconds: float = 0.5
     megabytes: int = 512
@@ -147,6 +148,30 @@ class _Ended(Exception):
     """The child says no more; the text says why."""
 
 
+class _Deadline:
+    """Wall time, without that in which process `pid` was ready and had no turn, up to nine times as much."""
+
+    def __init__(self, seconds: float, pid: int = 0) -> None:
+        self._most = 9 * seconds
+        self._pid = pid
+        self._until = time.monotonic() + seconds
+        self._waited = _waited(pid)
+
+    def left(self) -> float:
+        """Seconds; 0 or less when it is over."""
+        left = self._until - time.monotonic()
+        return left if left > 0 else left + min(self._most, _waited(self._pid) - self._waited)
+
+
+def _waited(pid: int) -> float:
+    """Seconds in which a process waited for a turn: on a busy machine nobody loses points for that. Sleeping is no
+    such waiting. 0 where the system does not tell (no Linux), or the process is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9 if pid else 0.0
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
@@ -177,7 +202,8 @@ class _ChildSession:
             if self._process is None:
                 self._start()
             number = secrets.token_hex(8)  # nobody answers what was not asked yet
-            deadline = time.monotonic() + self._setup.limits.seconds
+            assert self._process is not None
+            deadline = _Deadline(self._setup.limits.seconds, self._process.pid)
             request = {"number": number, "script": script, "setting": setting, "needs": needs}
             self._send(request, deadline, self._too_much(self._setup.limits.seconds))
             self._collect(number, script, steps, deadline)
@@ -190,7 +216,7 @@ class _ChildSession:
         printed = settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
         return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
-    def _collect(self, number: str, script: Script, steps: list[Step], deadline: float) -> None:
+    def _collect(self, number: str, script: Script, steps: list[Step], deadline: _Deadline) -> None:
         too_much = self._too_much(self._setup.limits.seconds)
         is_last = False
         while True:
@@ -213,7 +239,7 @@ class _ChildSession:
         """One sentence for time and memory: which of them ends first, is another matter each day."""
         return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
 
-    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
+    def _answer(self, deadline: _Deadline, late: str) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
@@ -250,7 +276,7 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._answer(time.monotonic() + _LOAD_SECONDS, self._too_much(_LOAD_SECONDS))
+            frame = self._answer(_Deadline(_LOAD_SECONDS), self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
@@ -268,8 +294,8 @@ class _ChildSession:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
         late = f"it did not end within {_START_SECONDS:g} s"
         try:
-            self._send(message, time.monotonic() + _START_SECONDS, late)
-            heard = self._frame(time.monotonic() + _START_SECONDS, late)
+            self._send(message, _Deadline(_START_SECONDS), late)
+            heard = self._frame(_Deadline(_START_SECONDS), late)
         except _Ended as why:
             self._kill()
             raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
@@ -277,7 +303,7 @@ class _ChildSession:
             self._kill()
             raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
 
-    def _send(self, message: Mapping[str, Any], deadline: float, late: str) -> None:
+    def _send(self, message: Mapping[str, Any], deadline: _Deadline, late: str) -> None:
         """_Ended with `late` at the deadline: nobody has to read what we write."""
         assert self._process is not None and self._process.stdin is not None
         pipe = self._process.stdin.fileno()
@@ -285,9 +311,11 @@ class _ChildSession:
         with selectors.DefaultSelector() as ready:
             ready.register(pipe, selectors.EVENT_WRITE)
             while data:
-                left = deadline - time.monotonic()
-                if left <= 0 or not ready.select(left):
+                left = deadline.left()
+                if left <= 0:
                     raise _Ended(late)
+                if not ready.select(left):
+                    continue
                 try:
                     data = data[os.write(pipe, data) :]
                 except BlockingIOError:
@@ -295,7 +323,7 @@ class _ChildSession:
                 except OSError:
                     raise _Ended(self._how_it_ended()) from None
 
-    def _frame(self, deadline: float, late: str) -> dict[str, Any]:
+    def _frame(self, deadline: _Deadline, late: str) -> dict[str, Any]:
         """The next line. Raises _Ended at the deadline (with `late`), and when the process is gone or floods us."""
         process = self._process
         assert process is not None and process.stdout is not None and process.stderr is not None
@@ -303,11 +331,10 @@ class _ChildSession:
             ready.register(process.stdout, selectors.EVENT_READ)
             ready.register(process.stderr, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
-                left = deadline - time.monotonic()
-                found = ready.select(left) if left > 0 else []
-                if not found:
+                left = deadline.left()
+                if left <= 0:
                     raise _Ended(late)
-                for key, _ in found:
+                for key, _ in ready.select(left):
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
                         self._keep(data)

@@ -84,6 +84,8 @@ def read_roster(path: Path) -> list[str]:
     With a line of headers its column `student`, else `name`, `login`, `email` ...; without one the first column. A line
     that is there twice counts once. LabError says which line cannot be used, and why.
     """
+    if path.exists() and not path.is_dir() and not is_plain(path.resolve()):
+        raise LabError(f"{path}: cannot be read as a roster: expected a plain file of at most {MOST_BYTES >> 20} MB")
     try:
         text = path.read_text(encoding="utf-8-sig")
         lines = [(number, row) for number, row in _rows(text) if any(row)]

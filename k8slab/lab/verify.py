@@ -289,8 +289,8 @@ class _Player:
         if cause == "ended":
             return failure  # every try would cost a process
         best = failure
-
-        until = time.monotonic() + _SHRINK_SECONDS
+        started = time.monotonic()
+        until = started + min(_SHRINK_SECONDS, _MOST_SECONDS - self._spent)
 
         def fails(script: Script) -> bool:
             nonlocal best
@@ -305,4 +305,5 @@ class _Player:
 
         first = failure.case.script[: failure.broken.step]
         shrink(first if fails(first) else failure.case.script, fails)
+        self._spent += time.monotonic() - started
         return best

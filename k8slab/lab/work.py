@@ -118,8 +118,9 @@ def elsewhere_of(path: Path) -> frozenset[str]:
 
 def submit(lab: Lab, path: Path, student: str, out: Path) -> Path:
     """Pack the notebook for handing in: the student, the time, the solution cells' outputs dropped."""
-    if not student.strip() or "/" in student or "\\" in student or student.startswith("."):
-        raise LabError(f"student {student!r}: expected a name that can be a file's")
+    too_long = len(os.fsencode(f"{student.strip()}.ipynb.new")) > 255
+    if not student.strip() or "/" in student or "\\" in student or student.startswith(".") or too_long:
+        raise LabError(f"student {student[:60]!r}: expected a name that can be a file's")
     if path.suffix != ".ipynb":
         raise LabError(f"{path}: hand in the notebook; put your code into its cells first")
     notebook = read_notebook(path)

@@ -172,7 +172,7 @@ class Progress:
             return entries_of(data, str(self.path))
         except _NewerError:
             raise
-        except ValueError as error:  # also what json and utf-8 raise
+        except (ValueError, RecursionError) as error:  # also what json and utf-8 raise
             broken = self._move_aside()
             raise ProgressError(
                 f"{self.path}: cannot be read as progress ({error}); it was moved to {broken}, and the next run starts "

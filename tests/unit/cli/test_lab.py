@@ -256,3 +256,19 @@ def test_one_seed_is_remembered(k8slab, tmp_path: Path) -> None:  # type: ignore
     refused = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "each", "--one-seed")
     assert (refused.code, refused.out) == (2, "")
     assert "each: was graded with hidden cases of their own for each student; for cases the same" in refused.err
+
+
+def test_what_nobody_could_use_again_is_refused(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    solve(tmp_path / "in" / "ann.ipynb")
+    for seed in ("a\nb", "", " a", "x" * 65):
+        found = k8slab("grade", "in", "--lab", "09", "--seed", seed)
+        assert found.code == 1 and "expected 1 to 64 printable characters" in found.err
+    endless = k8slab("grade", "in", "--lab", "09", "--roster", "/dev/zero")
+    assert endless.code == 1 and "expected a plain file of at most 10 MB" in endless.err
+    assert not (tmp_path / "graded" / "seed.txt").exists()
+    long = k8slab("lab", "submit", "09", "in/ann.ipynb", "--student", "a" * 400)
+    assert long.code == 1 and "expected a name that can be a file's" in long.err
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    deep = k8slab("progress", "--import", "deep.json")
+    assert deep.code == 1 and "deep.json: not JSON" in deep.err
