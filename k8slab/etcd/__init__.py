@@ -103,6 +103,7 @@ from k8slab.etcd.messages import (
 )
 from k8slab.etcd.pages import Pages
 from k8slab.etcd.quota import BackendQuota
+from k8slab.etcd.reads import READ_INDEX_RETRY_MS, LinearizableReads
 from k8slab.etcd.revision import Revision
 from k8slab.etcd.server import EtcdServer
 from k8slab.etcd.snapshot import Image, SnapshotStatus, snapshot_status
@@ -115,6 +116,7 @@ from k8slab.etcd.wire import decode, encode, encoded_size
 
 __all__ = [
     "FROM_KEY",
+    "READ_INDEX_RETRY_MS",
     "AlarmAction",
     "AlarmMember",
     "AlarmRequest",
@@ -163,6 +165,7 @@ __all__ = [
     "LeaseTTLTooLargeError",
     "LeaseTimeToLiveResponse",
     "Lessor",
+    "LinearizableReads",
     "LoggedRequest",
     "LoggedResponse",
     "NoSpaceError",

@@ -10,15 +10,13 @@
 
 A read goes to a majority first, unless it says `serializable`: then the member that is asked answers with what it has.
 
-Upstream: etcd 3.5 server/etcdserver/v3_server.go (processInternalRaftRequestOnce, linearizableReadLoop), server.go
-Simplified: one client connection is one call; a read is confirmed on its own, not together with others; no learners'
-limits, no downgrade, no authentication.
+Upstream: etcd 3.6 server/etcdserver/v3_server.go (processInternalRaftRequestOnce, linearizableReadLoop), server.go
+Simplified: one client connection is one call; no learners' limits, no downgrade, no authentication.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from k8slab.etcd.compactor import Compactor
@@ -31,12 +29,13 @@ from k8slab.etcd.errors import (
     StoppedError,
 )
 from k8slab.etcd.messages import LoggedRequest, LoggedResponse, RangeRequest, TxnRequest
+from k8slab.etcd.reads import LinearizableReads
 from k8slab.etcd.server import EtcdServer
 from k8slab.etcd.store import Store
 from k8slab.etcd.txn import check_request, is_readonly, is_serializable
 from k8slab.etcd.watch import Watcher
 from k8slab.etcd.wire import decode, encode
-from k8slab.raft import Entry, Member, Node, RaftCluster, RaftError, ReadState
+from k8slab.raft import Entry, Member, Node, RaftCluster, RaftError
 from k8slab.sim import Clock, Faults, Future, Loop, Network, Order, Trace, sleep
 
 __all__ = ["EtcdCluster", "EtcdMachine"]
@@ -47,21 +46,17 @@ DUE_MS = 500
 _REQUEST_MS = 5_000
 
 
-@dataclass
-class _Read:
-    """A read that waits for a majority, then until the member has applied entry `index`."""
-
-    confirmed: Future[None]
-    index: int | None = None
-
-
 class EtcdMachine:
-    """A member's state: an EtcdServer that applies log entries. `answers`: who waits here for which request."""
+    """A member's state: an EtcdServer that applies log entries. `answers`: who waits here for which request.
+
+    `reads` is there once the member runs.
+    """
+
+    reads: LinearizableReads | None = None
 
     def __init__(self, server: EtcdServer, now_ms: Callable[[], int]) -> None:
         self.server = server
         self.answers: dict[int, Future[LoggedResponse]] = {}
-        self.reads: dict[bytes, _Read] = {}
         self.last: tuple[LoggedRequest, LoggedResponse | EtcdError] | None = None
         self._now_ms = now_ms
 
@@ -87,6 +82,8 @@ class EtcdMachine:
         """Become what a snapshot says; the empty one is a new member."""
         if data:
             self.server.restore(data, self._now_ms())
+            if self.reads is not None:
+                self.reads.moved_on()
 
 
 class EtcdCluster:
@@ -164,9 +161,19 @@ class EtcdCluster:
         """A member begins to work, for the first time or again."""
         machine = self.machines[id]
         member.on_role.append(lambda role: self._role(role, machine))
+        machine.reads = reads = LinearizableReads(
+            self.loop,
+            ask=lambda context: member.call(lambda node: node.read_index(context), "read"),
+            applied=lambda: member.applied,
+            prefix=f"{id}/{self.now_ms}/",  # as upstream: member and start
+            timeout_ms=self.request_timeout_ms,
+        )
+        member.on_lead.append(lambda lead: reads.leader_changed() if lead else None)
         member.on_apply.append(lambda entry: self._note(member, machine, entry))
-        member.on_read.append(lambda state: self._confirmed(member, machine, state))
-        member.component.on_close(lambda: self._stopped(machine))
+        member.on_apply.append(lambda entry: _tell_reads(reads, entry))
+        member.on_read.append(lambda state: reads.confirmed(state.context, state.index))
+        member.component.on_close(lambda: self._stopped(machine, reads))
+        member.component.spawn("reads", reads.run())
         member.component.spawn("due", self._due(id, machine))
 
     def _role(self, role: str, machine: EtcdMachine) -> None:
@@ -178,8 +185,6 @@ class EtcdCluster:
     def _note(self, member: Member, machine: EtcdMachine, entry: Entry) -> None:
         """A leader that applied an entry of its own term has applied all of earlier ones: its leases run now."""
         raft = member.node.raft
-        if machine.reads:
-            self._read_when_applied(member, machine)
         if raft.role == "StateLeader" and entry.term == raft.term and not machine.server.lessor.is_primary:
             machine.server.promote(self.now_ms)
         if entry.index > self._applied:
@@ -189,13 +194,12 @@ class EtcdCluster:
                 for listener in self.on_applied:
                     listener(*machine.last)
 
-    def _stopped(self, machine: EtcdMachine) -> None:
+    def _stopped(self, machine: EtcdMachine, reads: LinearizableReads) -> None:
         """Whoever waits for an answer of this member gets none; its watches end."""
         for answer in machine.answers.values():
             answer.fail(StoppedError())
-        for read in machine.reads.values():
-            read.confirmed.fail(StoppedError())
         machine.answers.clear()
+        reads.stop()
         machine.server.store.close_watchers()
 
     async def _due(self, id: int, machine: EtcdMachine) -> None:
@@ -228,12 +232,14 @@ class EtcdCluster:
 
     async def ask(self, id: int, request: LoggedRequest) -> LoggedResponse:
         """Have member `id` answer. Raises EtcdError; after an UnavailableError a write may have been done or not."""
-        member = self._alive(id)
+        self._alive(id)
         server = self.server(id)
         if isinstance(request, RangeRequest | TxnRequest) and is_readonly(request):
             check_request(request, server.max_txn_ops)
             if not is_serializable(request):
-                await self._confirm(id, member)
+                reads = self.machines[id].reads
+                assert reads is not None, "a member that is alive has them"
+                await reads.wait()
             return server.applier.read(request)
         try:
             request = server.prepare(request)
@@ -285,29 +291,6 @@ class EtcdCluster:
             error = LeaderFailTimeoutError() if lost else RequestTimedOutError()
             answer.fail(error)
             raise error from None
-
-    async def _confirm(self, id: int, member: Member) -> None:
-        """Wait until a majority says who leads, and this member has applied all that was committed then."""
-        self._number += 1
-        context = f"{id}/{self._number}".encode()
-        reads = self.machines[id].reads
-        reads[context] = _Read(Future(self.loop))
-        member.call_with_leader(lambda node: node.read_index(context), "read")
-        try:
-            await self._wait(reads[context].confirmed)
-        finally:
-            reads.pop(context, None)
-
-    def _confirmed(self, member: Member, machine: EtcdMachine, state: ReadState) -> None:
-        read = machine.reads.get(state.context)
-        if read is not None:
-            read.index = state.index
-            self._read_when_applied(member, machine)
-
-    def _read_when_applied(self, member: Member, machine: EtcdMachine) -> None:
-        for read in machine.reads.values():
-            if read.index is not None and member.node.raft.log.applying >= read.index:
-                read.confirmed.resolve(None)
 
     def watch(self, id: int, key: bytes, range_end: bytes = b"", start_revision: int = 0, **options: Any) -> Watcher:
         """Watch on member `id`: it hears what that member has applied, and ends when the member stops."""
@@ -370,10 +353,16 @@ class EtcdCluster:
         seen: dict[int, bytes] = {}
         for id in self.raft.alive:
             self.server(id).check_invariants()
-            applied = self.raft.members[id].node.raft.log.applying
+            applied = self.raft.members[id].applied
             hash = self.store(id).snapshot()
             assert seen.setdefault(applied, hash) == hash, f"members differ that have both applied {applied} entries"
 
     def close(self) -> None:
         """End everything."""
         self.raft.close()
+
+
+def _tell_reads(reads: LinearizableReads, entry: Entry) -> None:
+    reads.moved_on()
+    if entry.type == "EntryNormal" and not entry.data:  # a new leader's first
+        reads.first_commit_in_term()

@@ -273,7 +273,7 @@ class RaftCluster:
 
     def _answer_when_applied(self, member: Member, context: bytes) -> None:
         read = self._reads[context]
-        if member.node.raft.log.applying >= read.index:
+        if member.applied >= read.index:
             del self._reads[context]
             self._answer(member, read)
 
@@ -281,7 +281,7 @@ class RaftCluster:
         machine = member.machine
         assert isinstance(machine, KeyValues)
         read.value, read.state = machine.values.get(read.key), "answered"
-        read.index = member.node.raft.log.applying
+        read.index = member.applied
 
     def change(
         self, text: str, *, via: int | None = None, transition: Literal["auto", "implicit", "explicit"] = "auto"

@@ -124,11 +124,13 @@ class Member:
         self.on_read: list[Callable[[ReadState], None]] = []
         self.on_apply: list[Callable[[Entry], None]] = []
         self.on_role: list[Callable[[Role], None]] = []
+        self.on_lead: list[Callable[[int], None]] = []
         self._endpoint = endpoint
         self._inbox: deque[tuple[int | None, Callable[[], None]]] = deque()
         self._woken = Waiters(loop)
         self._leaderless: list[tuple[int | None, Callable[[Node], None], str]] = []
         self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
+        self._lead = self.node.raft.lead
         self._has_left = False
         self._remains: MemoryStorage | None = None  # what the disk holds, once crashed and looked at
         self._emit("raft.start", term=self.node.raft.term, last=self.node.raft.log.last_index)
@@ -148,6 +150,11 @@ class Member:
     def _emit(self, kind: str, **data: Any) -> None:
         """An event of this member. Always before what it tells is done, or `view()` would run ahead of the trace."""
         self.loop.trace.emit(kind, self.name, id=self.node.raft.id, **data)
+
+    @property
+    def applied(self) -> int:
+        """The index of the last entry that is in the machine."""
+        return self._applied[0]
 
     def _snapshot_now(self) -> Snapshot:
         index, term = self._applied
@@ -200,6 +207,8 @@ class Member:
     # -- what is done ------------------------------------------------------------------------------
 
     async def _tick(self) -> None:
+        # machines were not switched on in the same millisecond: two equal timeouts rarely end together
+        await sleep(self.loop.stream(f"{self.name}/ticks").randrange(self.tick_ms), periodic=True)
         while True:
             await sleep(self.tick_ms, periodic=True)
             self._put(None, self.node.tick)
@@ -329,7 +338,7 @@ class Member:
         self._emit("raft.snapshot", index=snapshot.index, term=snapshot.term, how="takes")
 
     def _tell(self) -> None:
-        """Changes of role and commit index, for the trace."""
+        """Changes of role, leader and commit index, for the trace and whoever listens."""
         raft = self.node.raft
         role, term, committed = self._told
         if (role, term) != (raft.role, raft.term):
@@ -337,6 +346,10 @@ class Member:
             self._told = (raft.role, raft.term, committed)
             for listener in self.on_role:
                 listener(raft.role)
+        if self._lead != raft.lead:
+            self._lead = raft.lead
+            for hears in self.on_lead:
+                hears(raft.lead)
         index = raft.log.committed
         if committed != index:
             self._emit("raft.commit", index=index, term=raft.log.term_or_zero(index))
@@ -405,5 +418,5 @@ def shown(entry: Entry, most: int = 24) -> str:
     """What an entry holds, in a few characters."""
     if entry.type != "EntryNormal":
         return f"change {conf_change_of(entry)}".rstrip() if entry.data else "leave joint"
-    text = entry.data.partition(b"\x00")[0].decode("utf-8", "replace")
+    text = entry.data.partition(b"\x00")[0].decode("utf-8", "replace") or "an empty entry"
     return text if len(text) <= most else text[: most - 1] + "…"
