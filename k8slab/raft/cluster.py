@@ -101,7 +101,8 @@ class Read:
 class RaftCluster:
     """Members 1 to `size`. Options beyond the named ones are RaftConfig's, for every member.
 
-    `sync_ms`: how long a disk takes to make a write durable, from and to. `loop`, `network`: to share them with others.
+    `sync_ms`: how long a disk takes to make a write durable, from and to. `in_step`: the members' clocks tick in the same
+    millisecond, as those of real machines do not: equal timeouts then end together. `loop`, `network`: to share them with others.
     `machine`: what a member's entries are for, by its id. `on_start` is told of every member that starts.
 
     `Stepper(raft)` shows it: an election, or what was proposed, up to where all members have applied it; with
@@ -119,6 +120,7 @@ class RaftCluster:
         faults: Faults | None = None,
         sync_ms: tuple[int, int] = (0, 0),
         tick_ms: int = 100,
+        in_step: bool = False,
         order: Order | None = None,
         trace: bool = True,
         loop: Loop | None = None,
@@ -142,6 +144,7 @@ class RaftCluster:
         self._disks: dict[int, Disk] = {}
         self._sync_ms = sync_ms
         self._tick_ms = tick_ms
+        self._in_step = in_step
         self._counts = {"snapshot_count": snapshot_count, "keep_entries": keep_entries}
         self._first = tuple(range(1, size + 1))
         self._proposals: dict[bytes, Proposal] = {}
@@ -171,6 +174,7 @@ class RaftCluster:
             voters=voters,
             endpoint=self.endpoint,
             tick_ms=self._tick_ms,
+            in_step=self._in_step,
             **self._counts,
         )
         member.on_apply.append(lambda entry: self._applied(id, entry))

@@ -88,7 +88,7 @@ class Member:
     """One member of a group, from its start to its crash; what survives is on its disk.
 
     `snapshot_count`: after so many applied entries it takes a snapshot, and keeps `keep_entries` before it for slow
-    followers. `tick_ms` of virtual time make a tick.
+    followers. `tick_ms` of virtual time make a tick; the first begins at a moment drawn by lot, unless `in_step`.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Member:
         voters: tuple[int, ...],
         endpoint: Callable[[int], str],
         tick_ms: int = 100,
+        in_step: bool = False,
         snapshot_count: int = 10_000,
         keep_entries: int = 5_000,
     ) -> None:
@@ -113,6 +114,7 @@ class Member:
         self.wal = WriteAheadLog(disk)
         self.component = Component(loop, name)
         self.tick_ms = tick_ms
+        self._in_step = in_step
         self.snapshot_count = snapshot_count
         self.keep_entries = keep_entries
         self.storage = _Applied(self._open(voters), self._snapshot_now)
@@ -208,7 +210,8 @@ class Member:
 
     async def _tick(self) -> None:
         # machines were not switched on in the same millisecond: two equal timeouts rarely end together
-        await sleep(self.loop.stream(f"{self.name}/ticks").randrange(self.tick_ms), periodic=True)
+        if not self._in_step:
+            await sleep(self.loop.stream(f"{self.name}/ticks").randrange(self.tick_ms), periodic=True)
         while True:
             await sleep(self.tick_ms, periodic=True)
             self._put(None, self.node.tick)

@@ -263,6 +263,8 @@ class Loop:
         trace: Trace | None = None,
         livelock_actions: int | None = None,
     ) -> None:
+        if order is not None and not callable(getattr(order, "pick", None)):
+            raise TypeError(f"order {order!r}: expected an Order such as Shuffle(random.Random(1))")
         _loops.add(self)
         self.seed = seed
         self.clock = trace.clock if trace is not None else Clock()

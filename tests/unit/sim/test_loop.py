@@ -316,3 +316,8 @@ def test_where_names_the_function_a_task_waits_in() -> None:
     loop.run(for_ms=1)
     assert "inner, line " in task.where()
     loop.close()
+
+
+def test_an_order_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="order 'shuffle': expected an Order"):
+        Loop(order="shuffle")  # type: ignore[arg-type]
