@@ -61,7 +61,7 @@ class LinearizableReads:
         self._again = False
 
     async def wait(self) -> None:
-        """Until a read here sees all that was answered before. LeaderChangedError, RequestTimedOutError, StoppedError."""
+        """Until a read sees all that was answered before. LeaderChangedError, RequestTimedOutError, StoppedError."""
         answer: Future[None] = Future(self._loop)
         self._next.append(answer)
         self._woken.wake()

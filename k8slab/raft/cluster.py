@@ -101,9 +101,10 @@ class Read:
 class RaftCluster:
     """Members 1 to `size`. Options beyond the named ones are RaftConfig's, for every member.
 
-    `sync_ms`: how long a disk takes to make a write durable, from and to. `in_step`: the members' clocks tick in the same
-    millisecond, as those of real machines do not: equal timeouts then end together. `loop`, `network`: to share them with others.
-    `machine`: what a member's entries are for, by its id. `on_start` is told of every member that starts.
+    `sync_ms`: how long a disk takes to make a write durable, from and to. `in_step`: the members' clocks tick in the
+    same millisecond, as those of real machines do not: equal timeouts then end together. `loop`, `network`: to share
+    them with others. `machine`: what a member's entries are for, by its id. `on_start` is told of every member that
+    starts.
 
     `Stepper(raft)` shows it: an election, or what was proposed, up to where all members have applied it; with
     `live=True` members are crashed and links cut in the picture.
