@@ -81,12 +81,13 @@ def _lazy(lab: Lab, runner: Runner) -> Iterator[str]:
 
 
 def _named(lab: Lab, runner: Runner, found: KitReport) -> None:
+    names = {check.name for check in lab.spec.checks}
     for mutant in lab.mutants():
-        report = verify(lab, mutant.code, runner=runner)
-        result = next((one for one in report.results if one.check.name == mutant.killed_by), None)
-        if result is None:
+        if mutant.killed_by not in names:
             found.problems.append(f"mutant {mutant.name}: there is no check {mutant.killed_by!r}")
-        elif result.passed:
+            continue
+        (result,) = verify(lab, mutant.code, runner=runner, only=(mutant.killed_by,)).results
+        if result.passed:
             found.problems.append(f"mutant {mutant.name}: {mutant.killed_by} does not notice")
         elif result.failure is None or result.failure.broken is None:
             found.problems.append(f"mutant {mutant.name}: only hidden cases notice")
