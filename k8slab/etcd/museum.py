@@ -302,6 +302,7 @@ def _pause_the_leader() -> list[str]:
     etcd = EtcdCluster(3, seed=7, trace=False)
     etcd.do(PutRequest(b"x", b"1"))
     done = Operation("first", "x", "write", "1", 0, etcd.now_ms)
+    etcd.run(for_ms=300)
     old = etcd.leader
     follower, other = old % 3 + 1, (old + 1) % 3 + 1
     read = RangeRequest(b"x")
@@ -314,11 +315,12 @@ def _pause_the_leader() -> list[str]:
     etcd.do(PutRequest(b"x", b"2"), via=other)
     more = Operation("second", "x", "write", "2", called, etcd.now_ms)
     history = [done, more]
+    paused.hear(follower, most=1)  # its answer to A: confirmed
     etcd.run(for_ms=1)
     called = etcd.now_ms
     late = etcd.loop.spawn("b", etcd.attempt(old, read))  # question B
     etcd.run(for_ms=1)
-    paused.hear(follower)  # its answer to A, then A again: behind B
+    paused.hear(follower)  # A again, behind B
     etcd.run(for_ms=1)
     paused.hear(other, most=1)  # its answer to A
     etcd.run(for_ms=1)
