@@ -14,12 +14,15 @@ Simplified: the faults are put into our store; the lines that were wrong upstrea
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from k8slab.check import Operation, not_linearizable
 from k8slab.etcd.cluster import EtcdCluster, EtcdMachine
 from k8slab.etcd.key_index import KeyIndex
-from k8slab.etcd.messages import FROM_KEY, LeaseGrantRequest, PutRequest, WatchResponse
+from k8slab.etcd.messages import FROM_KEY, LeaseGrantRequest, PutRequest, RangeRequest, RangeResponse, WatchResponse
+from k8slab.etcd.reads import READ_INDEX_RETRY_MS, LinearizableReads
 from k8slab.etcd.revision import Revision
 from k8slab.etcd.snapshot import Image
 from k8slab.etcd.store import Store
@@ -27,7 +30,7 @@ from k8slab.etcd.watch import WatchHub
 from k8slab.etcd.watch_stream import WatchStream
 from k8slab.raft.museum import Change, in_place
 
-__all__ = ["EXHIBITS", "Exhibit", "Follower", "show"]
+__all__ = ["EXHIBITS", "Exhibit", "Follower", "Paused", "show"]
 
 
 class Exhibit(NamedTuple):
@@ -106,6 +109,34 @@ class Follower:
         ]
 
 
+class Paused:
+    """A member whose process is stopped: what is sent to it waits, each sender's messages in their order."""
+
+    def __init__(self, etcd: EtcdCluster, id: int) -> None:
+        self._raft, self._id = etcd.raft, id
+        self._receive = etcd.raft.members[id]._receive
+        self.waiting: dict[str, deque[Any]] = {}
+        self._raft.skew(id, 1)  # its clock nearly stands
+        self._raft.network.listen(self._raft.endpoint(id), self._wait)
+
+    def _wait(self, sender: str, message: Any) -> None:
+        self.waiting.setdefault(sender, deque()).append(message)
+
+    def hear(self, sender: int, most: int = 1_000) -> None:
+        """Have it take in what this member sent, the oldest first."""
+        name = self._raft.endpoint(sender)
+        messages = self.waiting.get(name, deque())
+        for _ in range(min(most, len(messages))):
+            self._receive(name, messages.popleft())
+
+    def resume(self) -> None:
+        """Go on, with all that waits."""
+        self._raft.skew(self._id, 100)
+        self._raft.network.listen(self._raft.endpoint(self._id), self._receive)
+        for id in self._raft.members:
+            self.hear(id)
+
+
 def _text(value: bytes | None) -> str:
     return "nothing" if value is None else repr(value.decode())
 
@@ -169,6 +200,16 @@ def _never_demoted(self: EtcdCluster, role: str, machine: EtcdMachine) -> None:
 
 def _after_the_header(self: Follower, response: WatchResponse) -> None:
     self.revision = response.revision  # right: the revision of the last event
+
+
+def _ask_by_the_same_name(self: LinearizableReads) -> int:
+    self._again = False
+    # right: a new number each time, not once a round
+    self._number += 0 if self._asked else 1
+    context = f"{self._prefix}{self._number}".encode()
+    self._asked.add(context)
+    self._ask(context)
+    return self._loop.clock.now_ms + READ_INDEX_RETRY_MS
 
 
 # -- the experiments -------------------------------------------------------------------------------
@@ -257,6 +298,42 @@ def _break_between_two_responses() -> list[str]:
     return follower.differences()
 
 
+def _pause_the_leader() -> list[str]:
+    etcd = EtcdCluster(3, seed=7, trace=False)
+    etcd.do(PutRequest(b"x", b"1"))
+    done = Operation("first", "x", "write", "1", 0, etcd.now_ms)
+    etcd.run(for_ms=300)
+    old = etcd.leader
+    follower, other = old % 3 + 1, (old + 1) % 3 + 1
+    read = RangeRequest(b"x")
+    etcd.loop.spawn("a", etcd.attempt(follower, read))  # question A
+    reads = etcd.raft.members[old].node.raft.reads
+    etcd.run(until=lambda: len(reads) > 0)
+    paused = Paused(etcd, old)  # two answers to A are on their way to it
+    etcd.run(until=lambda: etcd.leader == other)  # A is asked again
+    called = etcd.now_ms
+    etcd.do(PutRequest(b"x", b"2"), via=other)
+    more = Operation("second", "x", "write", "2", called, etcd.now_ms)
+    history = [done, more]
+    paused.hear(follower, most=1)  # its answer to A: confirmed
+    etcd.run(for_ms=1)
+    called = etcd.now_ms
+    late = etcd.loop.spawn("b", etcd.attempt(old, read))  # question B
+    etcd.run(for_ms=1)
+    paused.hear(follower)  # A again, behind B
+    etcd.run(for_ms=1)
+    paused.hear(other, most=1)  # its answer to A
+    etcd.run(for_ms=1)
+    paused.resume()
+    etcd.run(until=lambda: late.done, for_ms=9_000)
+    if isinstance(late.result, RangeResponse):
+        value = late.result.kvs[0].value.decode()
+        history.append(Operation("b", "x", "read", value, called, etcd.now_ms))
+    etcd.close()
+    bad = not_linearizable(history)
+    return [f"no order explains the answers about {key}" for key in bad]
+
+
 _ALL = (
     Exhibit(
         "progress-overtakes",
@@ -315,6 +392,15 @@ _ALL = (
         ((Follower, "seen", _after_the_header),),
         _break_between_two_responses,
         "the copy has",
+    ),
+    Exhibit(
+        "same-name-again",
+        "A question that is asked again keeps its name. Late answers to the first confirm the second, and whatever "
+        "waits before it.",
+        "etcd issue 20418, mended by 21399 (3.4.42, 3.5.28 and 3.6.9, March 2026): a new name each time.",
+        ((LinearizableReads, "_ask_anew", _ask_by_the_same_name),),
+        _pause_the_leader,
+        "no order explains",
     ),
 )
 EXHIBITS: dict[str, Exhibit] = {exhibit.name: exhibit for exhibit in _ALL}

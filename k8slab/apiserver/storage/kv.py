@@ -86,7 +86,7 @@ class SingleMember:
 
 
 class Members:
-    """Several etcd members, by turns: `Members(loop, etcd, endpoints=(1, 2, 3))`. Commits appear in the lane `etcd`.
+    """Several etcd members, by turns: `Members(loop, etcd)`. Commits appear in the lane `etcd`.
 
     A member that is down or cut off (`source`, the client, has a place in the network) is not asked. A read that nobody
     answered is asked of the next; a write is not: it may have been done.

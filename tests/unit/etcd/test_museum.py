@@ -7,8 +7,18 @@ import re
 
 import pytest
 
-from k8slab.etcd.messages import FROM_KEY, Event, EventType, KeyValue, WatchResponse
-from k8slab.etcd.museum import EXHIBITS, Follower, overtaken, show
+from k8slab.etcd.cluster import EtcdCluster
+from k8slab.etcd.messages import (
+    FROM_KEY,
+    Event,
+    EventType,
+    KeyValue,
+    PutRequest,
+    RangeRequest,
+    RangeResponse,
+    WatchResponse,
+)
+from k8slab.etcd.museum import EXHIBITS, Follower, Paused, overtaken, show
 from k8slab.etcd.store import Store
 from k8slab.raft.museum import lines
 
@@ -85,3 +95,39 @@ def test_a_difference_is_told_from_both_sides() -> None:
         "the copy has '2' for a, the store '1'",
         "the copy has '0' for z, the store nothing",
     ]
+
+
+def test_a_paused_member_hears_nothing_until_it_is_let_and_then_everything_in_order() -> None:
+    etcd = EtcdCluster(3, seed=1, trace=False)
+    etcd.do(PutRequest(b"x", b"1"))
+    etcd.run(for_ms=300)
+    leader, away = etcd.leader, etcd.leader % 3 + 1
+    paused = Paused(etcd, away)
+    etcd.do(PutRequest(b"x", b"2"))
+    etcd.run(for_ms=1_000)
+    sender = etcd.raft.endpoint(leader)
+    assert list(paused.waiting) == [sender]
+    sent = [message.type for _, message in paused.waiting[sender]]
+    assert sent.count("MsgHeartbeat") == 10 and "MsgApp" in sent
+    assert etcd.store(away).revision == 2
+    paused.hear(leader, most=sent.index("MsgApp"))
+    etcd.run(for_ms=1)
+    assert etcd.store(away).revision == 2
+    paused.resume()
+    etcd.run(for_ms=300)
+    assert etcd.store(away).revision == 3
+    assert not paused.waiting[sender]
+
+
+def test_a_leader_that_is_paused_takes_the_others_new_leader_when_it_goes_on() -> None:
+    etcd = EtcdCluster(3, seed=1, trace=False)
+    etcd.do(PutRequest(b"x", b"1"))
+    old = etcd.leader
+    paused = Paused(etcd, old)
+    assert etcd.run(until=lambda: etcd.leader not in (0, old), for_ms=10_000)
+    assert etcd.raft.members[old].view()["role"] == "leader"
+    paused.resume()
+    etcd.run(for_ms=300)
+    assert etcd.raft.members[old].view()["role"] == "follower"
+    answer = etcd.do(RangeRequest(b"x"), via=old)
+    assert isinstance(answer, RangeResponse) and answer.kvs[0].value == b"1"
