@@ -40,7 +40,11 @@ WORDS = "put KEY VALUE, del KEY [--prefix], compact REVISION, watch KEY [--rev=N
 add_kinds(
     {
         "hub.write": Kind(
-            "commit", 1, ("what", "revision", "to"), "rev {revision}: {what}", "revision {revision}: {what} goes to {to}"
+            "commit",
+            1,
+            ("what", "revision", "to"),
+            "rev {revision}: {what}",
+            "revision {revision}: {what} goes to {to}",
         ),
         "hub.nothing": Kind(
             "work", 1, ("what", "revision"), "{what}", "nothing to write for {what}: the revision stays {revision}"
@@ -68,13 +72,15 @@ class WatchStory:
     Operations are requests, or texts: `put a 1`, `del a`, `compact 4`, `watch a --rev=2`, `watch / --prefix`, `sync`,
     `read 0`. Watches are numbered from 0. `capacity`: how many responses wait for a reader.
 
-    ValueError: an operation that cannot be understood.
+    ValueError: an operation that cannot be understood, a capacity below 1.
     """
 
     views = ("watches",)
     title = "A store and those who watch it"
 
     def __init__(self, store: Store, operations: Iterable[Operation | str] = (), *, capacity: int = 3) -> None:
+        if not isinstance(capacity, int) or capacity < 1:
+            raise ValueError(f"capacity is {capacity!r}, expected at least 1")
         self.store = store
         self.capacity = capacity
         self.trace = Trace(Clock())
@@ -167,7 +173,7 @@ class WatchStory:
         self.trace.emit("hub.sync", "etcd", what="; ".join(told) or "finds nothing to do")
 
     def _take(self, operation: str, word: str) -> None:
-        id = number_of(operation, word)
+        id = int(word)
         if id >= len(self.streams):
             raise ValueError(f"operation {operation!r}: watch {id}: expected one of the {len(self.streams)} there are")
         taken = self._waiting(id)
@@ -249,7 +255,8 @@ def _checked(operation: Operation | str) -> Operation | str:
         case ["sync"] if not flags:
             return operation
         case ["read", number] if not flags:
-            number_of(operation, number)
+            if not number.isdecimal():
+                raise ValueError(f"operation {operation!r}: watch {number!r}: expected a number such as 0")
             return operation
         case ["put" | "del" | "compact", *_]:
             return parsed(operation)

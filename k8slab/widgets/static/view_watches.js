@@ -9,6 +9,7 @@ register("watches", { label: "Watches", css: `.rec{fill:#E69F00;stroke:var(--ink
 .chg{stroke-width:3}
 .debt{stroke:var(--ink);stroke-width:2;stroke-dasharray:1 5}
 .now2{stroke:var(--ink);stroke-width:2}
+.flag{fill:none;stroke:var(--ink);stroke-width:2}
 .gone2{fill:var(--pane)}
 .cut3{stroke:var(--ink);stroke-width:3;stroke-dasharray:7 4}
 .say2 input{flex:1;min-width:0;border:1px solid var(--rule);border-radius:6px;padding:3px 9px;font:inherit;color:inherit;background:var(--bg)}`, mount(host, ctx) {
@@ -23,7 +24,7 @@ register("watches", { label: "Watches", css: `.rec{fill:#E69F00;stroke:var(--ink
   const say = (x, y, what, cls = "", anchor = "middle") => s("text", { x, y, "text-anchor": anchor, class: cls }, what);
   const line = (x, y, p, q, cls) => s("line", { x1: x, y1: y, x2: p, y2: q, class: cls });
   return { update() {
-    const S = ctx.state.watches, B = ctx.before.watches, W = ctx.width, thin = W < 560, ids = Object.keys(S.by).slice(-6);
+    const S = ctx.state.watches, B = ctx.before.watches, W = ctx.width, thin = W < 560, all = Object.keys(S.by), ids = all.slice(-6);
     const L = thin ? 92 : 132, step = thin ? 30 : 38, room = Math.max(1, Math.floor((W - L - 34) / step)), rh = 44, top = 46;
     const hi = S.revision, lo = Math.max(1, hi + 1 - room), X = (r) => L + (r - lo + .5) * step, left = (r) => X(Math.max(lo, Math.min(r, hi + 1))) - step / 2;
     const H = top + (ids.length + 1) * rh, g = [], end = left(hi + 1), fit = (v, n) => (v.length > n ? v.slice(0, n - 1) + "\u2026" : v);
@@ -53,7 +54,7 @@ register("watches", { label: "Watches", css: `.rec{fill:#E69F00;stroke:var(--ink
       if (w.next <= hi) {
         const x = left(w.next);
         if (w.group !== "canceled") g.push(line(x + 8, y - 2, end - 2, y - 2, "debt"));
-        g.push(s("path", { d: `M${x} ${y - 14}v24m0-24l7 5-7 5`, class: w.group === "canceled" ? "x" : "now2", fill: "none" }));
+        g.push(s("path", { d: `M${x} ${y - 14}v24m0-24l7 5-7 5`, class: "flag" }));
         if (w.group === "canceled") g.push(say(x + 12, y + 2, "canceled", "b", "start"));
       }
       for (const [r, where] of Object.entries(w.events)) {
@@ -63,7 +64,8 @@ register("watches", { label: "Watches", css: `.rec{fill:#E69F00;stroke:var(--ink
         if (where !== "read") g.push(say(x, y + 18, where === "kept" ? "kept" : thin ? "" : "waits", "mute"));
       }
     });
-    g.push(say(0, H + 16, thin ? "flag: owed from here; filled: read" : "triangle: an event, filled when its reader has it; flag: the watch is owed from here on", "mute", "start"));
+    const more = all.length - ids.length;
+    g.push(say(0, H + 16, more ? `${more} more watches` : thin ? "flag: owed from here; filled: read" : "triangle: an event, filled when its reader has it; flag: the watch is owed from here on", "mute", "start"));
     pic.replaceChildren(s("svg", { width: W, height: H + 22, role: "img", "aria-label": `${ids.length} watches, revision ${hi}. As the text says.` }, g));
     order.hidden = !ctx.live;
   } };
