@@ -59,7 +59,7 @@ add_kinds(
         "hub.sync": Kind("work", 1, ("what",), "the loop", "the loop {what}"),
         "hub.read": Kind("watch", 1, ("id", "what"), "reader {id}", "the reader of watch {id} takes {what}"),
         "hub.compact": Kind(
-            "work", 1, ("revision",), "compact {revision}", "compaction: the history before revision {revision} is gone"
+            "work", 1, ("revision",), "compact {revision}", "compaction takes the history before revision {revision}"
         ),
         "hub.refuse": Kind("wait", 1, ("what", "why"), "refuses {what}", "etcd refuses {what}: {why}"),
     }

@@ -49,13 +49,12 @@ register("watches", { label: "Watches", css: `.rec{fill:#E69F00;stroke:var(--ink
     }
     ids.forEach((id, j) => {
       const w = S.by[id], was = B.by[id], waits = Object.values(w.events).filter((e) => e === "waits").length;
-      const y = row(j + 1, `${id} on ${w.key}`, w.group + (waits ? `, ${waits} wait` : ""));
+      const y = row(j + 1, `${id} on ${w.key}`, w.group + (waits && !thin ? `, ${waits} wait` : ""));
       // what it is owed still: from its cursor to now
       if (w.next <= hi) {
         const x = left(w.next);
         if (w.group !== "canceled") g.push(line(x + 8, y - 2, end - 2, y - 2, "debt"));
         g.push(s("path", { d: `M${x} ${y - 14}v24m0-24l7 5-7 5`, class: "flag" }));
-        if (w.group === "canceled") g.push(say(x + 12, y + 2, "canceled", "b", "start"));
       }
       for (const [r, where] of Object.entries(w.events)) {
         if (r < lo) continue;

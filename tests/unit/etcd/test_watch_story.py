@@ -79,7 +79,7 @@ def test_a_full_queue_makes_a_victim_which_is_told_the_rest_from_the_history() -
 
 def test_compaction_cancels_the_watch_that_it_overtakes_and_marks_what_it_took() -> None:
     story = run("put a 1", "put a 2", "del a", "put b 1", "compact 4", "watch a --rev=2", "watch a --rev=5", "sync")
-    assert messages(story)[4] == "compaction: the history before revision 4 is gone"
+    assert messages(story)[4] == "compaction takes the history before revision 4"
     assert messages(story)[-1] == "the loop cancels watch 0: revision 2 is compacted"
     assert (watch(story, 0)["group"], watch(story, 1)["group"]) == ("canceled", "synced")
     records = story.view()["watches"]["records"]
