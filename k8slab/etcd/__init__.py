@@ -19,6 +19,7 @@ Each part can be used alone:
     WatchStream     several watches with one bounded queue: `store.watch_stream()`
     Lessor          leases: grant, renew, expire
     StoreStory      operations on a Store, to step through
+    WatchStory      the same with watches: who is owed what
     EtcdServer      a member: requests in, answers out, with leases, quota, alarms and compaction
     encode, decode  a request as the bytes of a log entry
 
@@ -111,6 +112,7 @@ from k8slab.etcd.store import Store
 from k8slab.etcd.story import Operation, StoreStory
 from k8slab.etcd.txn import is_readonly, is_serializable
 from k8slab.etcd.watch import Channel, Watcher, WatchHub
+from k8slab.etcd.watch_story import WatchStory
 from k8slab.etcd.watch_stream import WatchStream
 from k8slab.etcd.wire import decode, encode, encoded_size
 
@@ -197,6 +199,7 @@ __all__ = [
     "WatchFilter",
     "WatchHub",
     "WatchResponse",
+    "WatchStory",
     "WatchStream",
     "Watcher",
     "decode",

@@ -95,7 +95,7 @@ class StoreStory:
     def __init__(self, store: Store, operations: Iterable[Operation | str] = ()) -> None:
         self.store = store
         self.trace = Trace(Clock())
-        self._todo = deque(_parsed(operation) for operation in operations)
+        self._todo = deque(parsed(operation) for operation in operations)
         self._cells: dict[str, dict[str, dict[str, Any]]] = {}
         self._read: dict[str, Any] | None = None
         self._remember(0)
@@ -113,7 +113,7 @@ class StoreStory:
 
     def do(self, operation: Operation | str) -> None:
         """Carry an operation out now. What the store refuses is an event too."""
-        request = _parsed(operation)
+        request = parsed(operation)
         self._read = None
         self.trace.current = None
         try:
@@ -121,7 +121,7 @@ class StoreStory:
         except EtcdError as error:
             if isinstance(request, RangeRequest):
                 self._read = {"at": request.revision, "refused": True}
-            self.trace.emit("store.refuse", "etcd", what=_words(request), why=str(error))
+            self.trace.emit("store.refuse", "etcd", what=words_of(request), why=str(error))
 
     def _carry_out(self, request: Operation) -> None:
         store, emit = self.store, self.trace.emit
@@ -131,7 +131,7 @@ class StoreStory:
                 found = store.range(**{name: getattr(request, name) for name in request._fields})
                 at = request.revision if request.revision > 0 else store.revision
                 self._read = {"at": at, "found": {_text(kv.key): kv.mod_revision for kv in found.kvs}}
-                emit("store.read", "etcd", what=_words(request), revision=at, count=found.count)
+                emit("store.read", "etcd", what=words_of(request), revision=at, count=found.count)
                 return
             case CompactionRequest():
                 records = len(list(store.since(0)))
@@ -148,12 +148,12 @@ class StoreStory:
                 store.txn(*request)
         written = self._remember(before + 1)
         if not written:
-            emit("store.nothing", "etcd", what=_words(request), revision=before)
+            emit("store.nothing", "etcd", what=words_of(request), revision=before)
         elif isinstance(request, PutRequest):
             version = store.range(request.key).kvs[0].version
             emit("store.put", "etcd", key=_text(request.key), revision=store.revision, version=version)
         elif isinstance(request, DeleteRangeRequest):
-            emit("store.delete", "etcd", what=_words(request), revision=store.revision, count=written)
+            emit("store.delete", "etcd", what=words_of(request), revision=store.revision, count=written)
         else:
             emit("store.txn", "etcd", revision=store.revision, count=written)
 
@@ -195,7 +195,8 @@ class StoreStory:
 # -- etcdctl's words -------------------------------------------------------------------------------
 
 
-def _parsed(operation: Operation | str) -> Operation:
+def parsed(operation: Operation | str) -> Operation:
+    """A request as it is, a text as the request that etcdctl would send. ValueError: not understood."""
     if not isinstance(operation, str):
         if isinstance(operation, (PutRequest, DeleteRangeRequest, RangeRequest, TxnRequest, CompactionRequest)):
             return operation
@@ -204,32 +205,34 @@ def _parsed(operation: Operation | str) -> Operation:
     plain = [word for word in words if not word.startswith("--")]
     flags = dict(word[2:].partition("=")[::2] for word in words if word.startswith("--"))
     key = plain[1].encode() if len(plain) > 1 else b""
-    end = _after_prefix(key) if "prefix" in flags else b""
+    end = after_prefix(key) if "prefix" in flags else b""
     match plain, sorted(flags):
         case ["put", _, value], []:
             return PutRequest(key, value.encode())
         case ["get", _], [*names] if set(names) <= {"prefix", "rev"}:
-            return RangeRequest(key, end, revision=_number(operation, flags.get("rev", "0")))
+            return RangeRequest(key, end, revision=number_of(operation, flags.get("rev", "0")))
         case ["del", _], [] | ["prefix"]:
             return DeleteRangeRequest(key, end)
         case ["compact", revision], []:
-            return CompactionRequest(_number(operation, revision))
+            return CompactionRequest(number_of(operation, revision))
     raise ValueError(f"operation {operation!r}: expected {WORDS}")
 
 
-def _number(operation: str, text: str) -> int:
+def number_of(operation: str, text: str) -> int:
+    """The revision that stands as `text` in an operation. ValueError: it is no number."""
     if not text.isdecimal():
         raise ValueError(f"operation {operation!r}: revision {text!r}: expected a number such as 4")
     return int(text)
 
 
-def _after_prefix(key: bytes) -> bytes:
+def after_prefix(key: bytes) -> bytes:
     """The end of the interval of all keys that begin with `key`; `\\0`, as in etcd, when there is none."""
     head = key.rstrip(b"\xff")
     return head[:-1] + bytes([head[-1] + 1]) if head else b"\x00"
 
 
-def _words(request: Operation) -> str:
+def words_of(request: Operation) -> str:
+    """A request in etcdctl's words, without the value."""
     if isinstance(request, TxnRequest):
         return "txn"
     if isinstance(request, CompactionRequest):
@@ -238,7 +241,7 @@ def _words(request: Operation) -> str:
         return f"put {_text(request.key)}"
     words = f"{'get' if isinstance(request, RangeRequest) else 'del'} {_text(request.key)}"
     if request.range_end:
-        is_prefix = request.range_end == _after_prefix(request.key)
+        is_prefix = request.range_end == after_prefix(request.key)
         words += " --prefix" if is_prefix else f" {_text(request.range_end)}"
     if isinstance(request, RangeRequest) and request.revision > 0:
         words += f" --rev={request.revision}"

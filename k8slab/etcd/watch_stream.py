@@ -72,7 +72,7 @@ class WatchStream:
         self.early_progress = early_progress
         self.watchers: dict[int, Watcher] = {}
         self.closed = False
-        self._hub = hub
+        self.hub = hub
         self._next_id = 0
         self._quiet: dict[int, bool] = {}
         self._progress_requests = 0
@@ -111,11 +111,11 @@ class WatchStream:
                 self._next_id += 1
             chosen = self._next_id
         elif watch_id in self.watchers:
-            self.channel.put(refusal(self._hub.history.revision, DUPLICATE_WATCH_ID))
+            self.channel.put(refusal(self.hub.history.revision, DUPLICATE_WATCH_ID))
             return -1
         else:
             chosen = watch_id
-        watcher = self._hub.watch(key, range_end, start_revision, prev_kv, filters, self.channel, chosen)
+        watcher = self.hub.watch(key, range_end, start_revision, prev_kv, filters, self.channel, chosen)
         if watcher.canceled:
             return -1
         if watch_id == 0:
@@ -135,7 +135,7 @@ class WatchStream:
         if not watcher.canceled:
             watcher.cancel()
         else:  # compaction ended it: upstream knows its id until the client cancels it too
-            self.channel.put(WatchResponse(self._hub.history.revision, canceled=True, watch_id=watch_id))
+            self.channel.put(WatchResponse(self.hub.history.revision, canceled=True, watch_id=watch_id))
         return True
 
     def request_progress(self) -> bool:
@@ -152,13 +152,13 @@ class WatchStream:
 
     def sync(self) -> None:
         """Feed the watchers from the history as far as there is room. etcd does this every 100 ms."""
-        self._hub.sync()
+        self.hub.sync()
         if self._progress_requests and all(w.is_synced or w.canceled for w in self.watchers.values()):
             self._answer_progress()
 
     def _answer_progress(self) -> None:
         for _ in range(self._progress_requests):
-            self.channel.put(WatchResponse(self._hub.history.revision, watch_id=-1))
+            self.channel.put(WatchResponse(self.hub.history.revision, watch_id=-1))
         self._progress_requests = 0
 
     def tick(self, now_ms: int) -> int:
@@ -215,9 +215,9 @@ class WatchStream:
 
     def _state(self, watcher: Watcher) -> str:
         groups: dict[str, Mapping[int, object]] = {
-            "synced": self._hub.synced,
-            "unsynced": self._hub.unsynced,
-            "victim": self._hub.victims,
+            "synced": self.hub.synced,
+            "unsynced": self.hub.unsynced,
+            "victim": self.hub.victims,
         }
         return next((name for name, group in groups.items() if watcher.number in group), "canceled")
 
