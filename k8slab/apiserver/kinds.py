@@ -55,6 +55,7 @@ add_kinds(
         "etcd.compact": Kind(
             "commit", 2, ("revision",), "compact {revision}", "etcd forgets what is older than {revision}"
         ),
+        "etcd.compact.failed": Kind("wait", 2, ("why",), "cannot compact", "the API server cannot compact: {why}"),
         "watch.open": Kind(
             "watch",
             2,

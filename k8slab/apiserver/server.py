@@ -35,11 +35,11 @@ from k8slab.apiserver.registry import (
     status_strategy_for,
     strategy_for,
 )
-from k8slab.apiserver.storage import KV, Codec, KeyExistsError, KeyLayout, SingleMember, Storage
+from k8slab.apiserver.storage import KV, Codec, CompactTurn, KeyExistsError, KeyLayout, SingleMember, Storage
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
 from k8slab.apiserver.watchcache import WatchCache
-from k8slab.etcd import CompactedError
+from k8slab.etcd import EtcdError
 from k8slab.etcd import Store as EtcdStore
 from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, matches, sleep
 
@@ -60,7 +60,7 @@ class APIServer:
     Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
     connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
     system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
-    older than `compact_every_ms` is compacted (0: never).
+    older than `compact_every_ms` is compacted (0: never), by one of the servers that share it.
     """
 
     def __init__(
@@ -191,6 +191,8 @@ class APIServer:
         except TimeoutError as error:
             text = str(error) if str(error).startswith("etcdserver: ") else "etcdserver: request timed out"
             raise InternalError(text, reason="") from None
+        except EtcdError as error:  # such as one that is out of space
+            raise InternalError(str(error), reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
 
@@ -347,18 +349,15 @@ class APIServer:
                 continue  # an earlier start, or another server, made it
 
     async def _compact(self, every_ms: int) -> None:
-        """Again and again, forget what is older than one period. Servers over one store do not mind each other."""
-        last = 0
+        """Again and again, forget what is older than one period, unless it is another server's turn."""
+        turn = CompactTurn(self.kv)
         while True:
             await sleep(every_ms, periodic=True)
             self.loop.trace.current = None
             try:
-                current = await self.storage.current_revision()
-                if last:
-                    await self.kv.compact(last)
-                last = current
-            except (CompactedError, TimeoutError):
-                last = 0  # another server was faster, or etcd is away: begin anew
+                await turn.take()
+            except (EtcdError, TimeoutError) as error:
+                self.loop.trace.emit("etcd.compact.failed", self._lane, why=str(error))
 
     # -- looking inside ----------------------------------------------------------------------------
 
