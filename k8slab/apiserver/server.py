@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
-from k8slab.api.objects import Frozen
+from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR, PODDISRUPTIONBUDGETS, PODS, SCHEME, ResourceInfo, Scheme, Subresource
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
@@ -45,6 +45,7 @@ from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, matches, sle
 
 __all__ = ["APIServer", "Network"]
 
+BOOTSTRAP_RETRY_MS = 1_000
 _INDEXED = {"pods": "spec.nodeName"}
 
 
@@ -343,10 +344,19 @@ class APIServer:
         for gvr, obj in bootstrap_objects(self.env):
             store = self.store(gvr)
             key = store.key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-            try:
-                await self.storage.create(key, obj)
-            except KeyExistsError:
-                continue  # an earlier start, or another server, made it
+            while not await self._made(key, obj):
+                await sleep(BOOTSTRAP_RETRY_MS, periodic=True)
+
+    async def _made(self, key: str, obj: Object) -> bool:
+        """Create an object, unless an earlier start or another server did; False when etcd would not have it now."""
+        try:
+            await self.storage.create(key, obj)
+        except KeyExistsError:
+            return True
+        except (EtcdError, TimeoutError) as error:
+            self.loop.trace.emit("bootstrap.failed", self._lane, key=key, why=str(error))
+            return False
+        return True
 
     async def _compact(self, every_ms: int) -> None:
         """Again and again, forget what is older than one period, unless it is another server's turn."""

@@ -24,7 +24,7 @@ from k8slab.apiserver.storage import (
     encode,
     encode_continue,
 )
-from k8slab.etcd import EtcdCluster, Store
+from k8slab.etcd import AlarmRequest, CompactionRequest, EtcdCluster, NoSpaceError, PutRequest, Store
 from k8slab.sim import Loop
 
 KEY = "/registry/configmaps/default/a"
@@ -329,4 +329,24 @@ def test_an_etcd_out_of_space_refuses_writes_and_the_compaction_that_would_help(
     failed = [event.message for event in loop.trace if event.kind == "etcd.compact.failed"]
     assert failed == ["the API server cannot compact: etcdserver: mvcc: database space exceeded"]
     assert etcd.store(1).compact_revision == -1
+    loop.close()
+
+
+def test_a_server_that_starts_over_an_etcd_out_of_space_makes_its_objects_when_there_is_room() -> None:
+    loop = Loop(seed=1)
+    etcd = EtcdCluster(1, loop=loop, quota_backend_bytes=60_000)
+    etcd.run(until=etcd.raft.has_leader)
+    with pytest.raises(NoSpaceError):
+        while True:
+            etcd.do(PutRequest(b"fill", bytes(5_000)))
+    server = APIServer(loop, Members(loop, etcd))
+    loop.run(for_ms=10_000)
+    assert server.caches.is_ready and server.cached("namespaces", "", "default") is None
+    etcd.do(CompactionRequest(etcd.store(1).revision))
+    etcd.store(1).defrag()
+    etcd.do(AlarmRequest("DEACTIVATE", 1, "NOSPACE"))
+    loop.run(for_ms=2_000)
+    assert server.cached("namespaces", "", "default") is not None
+    told = {event.message for event in loop.trace if event.kind == "bootstrap.failed"}
+    assert any("cannot write /registry/" in message and "space exceeded" in message for message in told)
     loop.close()
