@@ -55,6 +55,10 @@ add_kinds(
         "etcd.compact": Kind(
             "commit", 2, ("revision",), "compact {revision}", "etcd forgets what is older than {revision}"
         ),
+        "etcd.compact.failed": Kind("wait", 2, ("why",), "cannot compact", "the API server cannot compact: {why}"),
+        "bootstrap.failed": Kind(
+            "wait", 2, ("key", "why"), "cannot write {key}", "the API server cannot write {key}: {why}"
+        ),
         "watch.open": Kind(
             "watch",
             2,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
-from k8slab.api.objects import Frozen
+from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR, PODDISRUPTIONBUDGETS, PODS, SCHEME, ResourceInfo, Scheme, Subresource
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
@@ -35,16 +35,17 @@ from k8slab.apiserver.registry import (
     status_strategy_for,
     strategy_for,
 )
-from k8slab.apiserver.storage import KV, Codec, KeyExistsError, KeyLayout, SingleMember, Storage
+from k8slab.apiserver.storage import KV, Codec, CompactTurn, KeyExistsError, KeyLayout, SingleMember, Storage
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
 from k8slab.apiserver.watchcache import WatchCache
-from k8slab.etcd import CompactedError
+from k8slab.etcd import EtcdError
 from k8slab.etcd import Store as EtcdStore
 from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, matches, sleep
 
 __all__ = ["APIServer", "Network"]
 
+BOOTSTRAP_RETRY_MS = 1_000
 _INDEXED = {"pods": "spec.nodeName"}
 
 
@@ -60,7 +61,7 @@ class APIServer:
     Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
     connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
     system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
-    older than `compact_every_ms` is compacted (0: never).
+    older than `compact_every_ms` is compacted (0: never), by one of the servers that share it.
     """
 
     def __init__(
@@ -191,6 +192,8 @@ class APIServer:
         except TimeoutError as error:
             text = str(error) if str(error).startswith("etcdserver: ") else "etcdserver: request timed out"
             raise InternalError(text, reason="") from None
+        except EtcdError as error:  # such as one that is out of space
+            raise InternalError(str(error), reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
 
@@ -341,24 +344,30 @@ class APIServer:
         for gvr, obj in bootstrap_objects(self.env):
             store = self.store(gvr)
             key = store.key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-            try:
-                await self.storage.create(key, obj)
-            except KeyExistsError:
-                continue  # an earlier start, or another server, made it
+            while not await self._made(key, obj):
+                await sleep(BOOTSTRAP_RETRY_MS, periodic=True)
+
+    async def _made(self, key: str, obj: Object) -> bool:
+        """Create an object, unless an earlier start or another server did; False when etcd would not have it now."""
+        try:
+            await self.storage.create(key, obj)
+        except KeyExistsError:
+            return True
+        except (EtcdError, TimeoutError) as error:
+            self.loop.trace.emit("bootstrap.failed", self._lane, key=key, why=str(error))
+            return False
+        return True
 
     async def _compact(self, every_ms: int) -> None:
-        """Again and again, forget what is older than one period. Servers over one store do not mind each other."""
-        last = 0
+        """Again and again, forget what is older than one period, unless it is another server's turn."""
+        turn = CompactTurn(self.kv)
         while True:
             await sleep(every_ms, periodic=True)
             self.loop.trace.current = None
             try:
-                current = await self.storage.current_revision()
-                if last:
-                    await self.kv.compact(last)
-                last = current
-            except (CompactedError, TimeoutError):
-                last = 0  # another server was faster, or etcd is away: begin anew
+                await turn.take()
+            except (EtcdError, TimeoutError) as error:
+                self.loop.trace.emit("etcd.compact.failed", self._lane, why=str(error))
 
     # -- looking inside ----------------------------------------------------------------------------
 

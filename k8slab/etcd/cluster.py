@@ -28,7 +28,7 @@ from k8slab.etcd.errors import (
     RequestTimedOutError,
     StoppedError,
 )
-from k8slab.etcd.messages import LoggedRequest, LoggedResponse, RangeRequest, TxnRequest
+from k8slab.etcd.messages import AlarmType, LoggedRequest, LoggedResponse, RangeRequest, TxnRequest
 from k8slab.etcd.reads import LinearizableReads
 from k8slab.etcd.server import EtcdServer
 from k8slab.etcd.store import Store
@@ -170,6 +170,7 @@ class EtcdCluster:
         )
         member.on_lead.append(lambda lead: reads.leader_changed() if lead else None)
         member.on_apply.append(lambda entry: self._note(member, machine, entry))
+        member.on_apply.append(lambda entry: self._raise_alarm(id, machine, entry))
         member.on_apply.append(lambda entry: _tell_reads(reads, entry))
         member.on_read.append(lambda state: reads.confirmed(state.context, state.index))
         member.component.on_close(lambda: self._stopped(machine, reads))
@@ -193,6 +194,14 @@ class EtcdCluster:
             if entry.type == "EntryNormal" and entry.data and machine.last is not None:
                 for listener in self.on_applied:
                     listener(*machine.last)
+
+    def _raise_alarm(self, id: int, machine: EtcdMachine, entry: Entry) -> None:
+        """Every member that finds its own file full when it applies a write says so, whoever asked for the write."""
+        if entry.type != "EntryNormal" or not entry.data or machine.last is None:
+            return
+        applier = machine.server.applier
+        if isinstance(machine.last[1], NoSpaceError) and not applier.alarms.get(AlarmType.NOSPACE):
+            self._propose(id, machine.server.alarm())
 
     def _stopped(self, machine: EtcdMachine, reads: LinearizableReads) -> None:
         """Whoever waits for an answer of this member gets none; its watches end."""
@@ -243,11 +252,11 @@ class EtcdCluster:
             return server.applier.read(request)
         try:
             request = server.prepare(request)
-            answer: LoggedResponse = await self._wait(self._propose(id, request))
-            return answer
         except NoSpaceError:
             self._propose(id, server.alarm())
             raise
+        answer: LoggedResponse = await self._wait(self._propose(id, request))
+        return answer
 
     def _alive(self, id: int) -> Member:
         member = self.raft.members.get(id)

@@ -12,10 +12,17 @@ import pytest
 from k8slab import Cluster
 from k8slab.check import ALL, RAFT, Operation, judge, not_linearizable
 from k8slab.etcd import (
+    AlarmMember,
+    AlarmRequest,
+    AlarmResponse,
+    AlarmType,
+    CompactionRequest,
     Compare,
+    DeleteRangeRequest,
     EtcdCluster,
     EtcdError,
     LeaseGrantRequest,
+    NoSpaceError,
     PutRequest,
     RangeRequest,
     RequestTimedOutError,
@@ -217,3 +224,28 @@ def test_the_same_seed_gives_the_same_bytes_with_several_members() -> None:
         return text
 
     assert bytes_of() == bytes_of()
+
+
+def test_members_that_are_full_raise_the_alarm_when_they_apply_a_write_that_the_leader_had_room_for() -> None:
+    # Upstream: server.go, applyEntryNormal: a member whose apply says "no space" proposes the alarm.
+    etcd = EtcdCluster(3, seed=7, quota_backend_bytes=100_000)
+
+    def alarms() -> list[AlarmMember]:
+        etcd.run(for_ms=500)
+        answer = etcd.do(AlarmRequest("GET"))
+        assert isinstance(answer, AlarmResponse)
+        return sorted(answer.alarms)
+
+    with pytest.raises(NoSpaceError):
+        while True:
+            etcd.do(PutRequest(b"k", bytes(1_000)))
+    assert alarms() == [AlarmMember(etcd.leader, AlarmType.NOSPACE)]
+    etcd.do(CompactionRequest(etcd.do(DeleteRangeRequest(b"k")).revision))
+    etcd.run(for_ms=500)
+    etcd.store(etcd.leader).defrag()
+    etcd.do(AlarmRequest("DEACTIVATE", etcd.leader, "NOSPACE"))
+    assert etcd.do(PutRequest(b"k", bytes(1_000)), via=etcd.leader)
+    assert alarms() == [AlarmMember(id, AlarmType.NOSPACE) for id in (1, 2, 3) if id != etcd.leader]
+    with pytest.raises(NoSpaceError):
+        etcd.do(PutRequest(b"k", bytes(1_000)), via=etcd.leader)
+    etcd.check_invariants()

@@ -18,6 +18,7 @@ Simplified: JSON only; no leases, TTLs, transformers or size limits.
 """
 
 from k8slab.apiserver.storage.codec import Codec, encode, with_revision
+from k8slab.apiserver.storage.compact import CompactTurn
 from k8slab.apiserver.storage.continue_token import ANY_REVISION, decode_continue, encode_continue
 from k8slab.apiserver.storage.errors import (
     GuardError,
@@ -31,14 +32,16 @@ from k8slab.apiserver.storage.errors import (
     too_old,
 )
 from k8slab.apiserver.storage.etcd3 import Page, Preconditions, Storage, UpdateFunc
-from k8slab.apiserver.storage.keys import PREFIX, KeyLayout, prefix_end
+from k8slab.apiserver.storage.keys import COMPACT_REV_KEY, PREFIX, KeyLayout, prefix_end
 from k8slab.apiserver.storage.kv import KV, Members, SingleMember
 
 __all__ = [
     "ANY_REVISION",
+    "COMPACT_REV_KEY",
     "KV",
     "PREFIX",
     "Codec",
+    "CompactTurn",
     "GuardError",
     "KeyExistsError",
     "KeyLayout",

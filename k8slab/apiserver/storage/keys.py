@@ -21,9 +21,12 @@ from sys import intern
 
 from k8slab.api.scheme import SCHEME
 
-__all__ = ["PREFIX", "KeyLayout", "prefix_end"]
+__all__ = ["COMPACT_REV_KEY", "PREFIX", "KeyLayout", "prefix_end"]
 
 PREFIX = "/registry"
+
+COMPACT_REV_KEY = b"compact_rev_key"
+"""The key by which API servers take turns in compacting; no object."""
 
 _SPECIAL = {
     "replicationcontrollers": "controllers",

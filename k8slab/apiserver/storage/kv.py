@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from k8slab.apiserver.storage.keys import KeyLayout
+from k8slab.apiserver.storage.keys import COMPACT_REV_KEY, KeyLayout
 from k8slab.etcd import (
     CompactionRequest,
     Compare,
@@ -178,9 +178,9 @@ class Members:
 def tell_commit(
     trace: Trace, lane: str, layout: KeyLayout, revision: int, ops: Sequence[Op], compare: Sequence[Compare]
 ) -> None:
-    """An event for each write of a transaction."""
+    """An event for each write of a transaction to an object."""
     for op in ops:
-        if isinstance(op, RangeRequest):
+        if isinstance(op, RangeRequest) or op.key == COMPACT_REV_KEY:
             continue
         resource, key = layout.parse(op.key.decode())
         if resource == "leases.coordination.k8s.io" and "lease.renew" in trace.without:

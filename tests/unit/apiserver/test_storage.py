@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from k8slab.api.errors import ExpiredError, StatusError
-from k8slab.apiserver import APIServer
+from k8slab.apiserver import APIServer, Members
 from k8slab.apiserver.storage import (
+    COMPACT_REV_KEY,
     Codec,
+    CompactTurn,
     KeyExistsError,
     KeyLayout,
     KeyNotFoundError,
@@ -21,10 +24,12 @@ from k8slab.apiserver.storage import (
     encode,
     encode_continue,
 )
-from k8slab.etcd import Store
+from k8slab.etcd import AlarmRequest, CompactionRequest, EtcdCluster, NoSpaceError, PutRequest, Store
 from k8slab.sim import Loop
 
 KEY = "/registry/configmaps/default/a"
+MINUTE_MS = 60_000
+JSON_TYPE = {"Content-Type": "application/json"}
 
 
 class Lab:
@@ -269,6 +274,79 @@ def test_history_older_than_five_minutes_is_compacted() -> None:
     etcd.put(KEY.encode(), encode(config_map("1")))
     assert etcd.compact_revision <= 0
     loop.run(for_ms=300_000)
-    assert etcd.compact_revision == first
+    assert etcd.compact_revision == first + 1, "as of the note in compact_rev_key, before the put"
     server.check_invariants()
+    loop.close()
+
+
+def test_of_several_servers_one_compacts_and_another_takes_over_when_it_dies() -> None:
+    loop, etcd = Loop(seed=1), Store()
+    servers = [
+        APIServer(loop, SingleMember(loop, etcd, lane=f"apiserver/{n}"), name=f"apiserver/{n}") for n in range(3)
+    ]
+    loop.run(for_ms=16 * MINUTE_MS)
+    servers[0].kill()
+    loop.run(for_ms=15 * MINUTE_MS)
+    done = [(e.now_ms // MINUTE_MS, e.actor) for e in loop.trace if e.kind == "etcd.compact"]
+    assert done == [(10, "apiserver/0"), (15, "apiserver/0"), *((minute, "apiserver/1") for minute in (20, 25, 30))]
+    assert etcd.range(COMPACT_REV_KEY).kvs[0].version == 6, "one note every five minutes, from the fifth on"
+
+
+def test_a_turn_that_another_server_took_changes_nothing_and_is_learned_of() -> None:
+    # As upstream's TestCompactConflict: times 0, 0 and 1.
+    lab = Lab()
+    kv = SingleMember(lab.loop, lab.etcd)
+    lab.etcd.put(b"/somekey", b"data")
+    first, second = CompactTurn(kv), CompactTurn(kv)
+    first.revision = 2
+    assert (lab.run(first.take()), lab.etcd.compact_revision) == (2, 2)
+    assert (first.time, first.revision) == (1, 3)
+    second.revision = 3
+    assert (lab.run(second.take()), lab.etcd.compact_revision) == (0, 2)
+    assert (second.time, second.revision) == (1, 3)
+    assert (lab.run(second.take()), lab.etcd.compact_revision) == (3, 3)
+    assert (second.time, second.revision) == (2, 4)
+
+
+def test_an_etcd_out_of_space_refuses_writes_and_the_compaction_that_would_help() -> None:
+    loop = Loop(seed=1)
+    etcd = EtcdCluster(1, loop=loop, quota_backend_bytes=200_000)
+    loop.run(until=etcd.raft.has_leader)
+    server = APIServer(loop, Members(loop, etcd))
+    loop.run(for_ms=6 * MINUTE_MS)
+
+    def call(method: str, path: str, body: dict[str, Any]) -> Any:
+        task = loop.spawn("you", server.handle(method, path, {}, JSON_TYPE, json.dumps(body).encode()))
+        loop.run(until=lambda: task.done)
+        return json.loads(task.result.body)
+
+    path = "/api/v1/namespaces/default/configmaps"
+    assert call("POST", path, config_map("x"))["kind"] == "ConfigMap"
+    answers = [call("PUT", f"{path}/a", config_map("x" * (20_000 + n))) for n in range(12)]
+    wanted = {"code": 500, "message": "etcdserver: mvcc: database space exceeded"}
+    assert {key: answers[-1].get(key) for key in wanted} == wanted
+    loop.run(for_ms=5 * MINUTE_MS)
+    failed = [event.message for event in loop.trace if event.kind == "etcd.compact.failed"]
+    assert failed == ["the API server cannot compact: etcdserver: mvcc: database space exceeded"]
+    assert etcd.store(1).compact_revision == -1
+    loop.close()
+
+
+def test_a_server_that_starts_over_an_etcd_out_of_space_makes_its_objects_when_there_is_room() -> None:
+    loop = Loop(seed=1)
+    etcd = EtcdCluster(1, loop=loop, quota_backend_bytes=60_000)
+    etcd.run(until=etcd.raft.has_leader)
+    with pytest.raises(NoSpaceError):
+        while True:
+            etcd.do(PutRequest(b"fill", bytes(5_000)))
+    server = APIServer(loop, Members(loop, etcd))
+    loop.run(for_ms=10_000)
+    assert server.caches.is_ready and server.cached("namespaces", "", "default") is None
+    etcd.do(CompactionRequest(etcd.store(1).revision))
+    etcd.store(1).defrag()
+    etcd.do(AlarmRequest("DEACTIVATE", 1, "NOSPACE"))
+    loop.run(for_ms=2_000)
+    assert server.cached("namespaces", "", "default") is not None
+    told = {event.message for event in loop.trace if event.kind == "bootstrap.failed"}
+    assert any("cannot write /registry/" in message and "space exceeded" in message for message in told)
     loop.close()
