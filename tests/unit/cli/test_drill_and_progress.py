@@ -171,16 +171,16 @@ def test_things_can_be_marked_exported_reset_and_imported(k8slab: Run, tmp_path:
 
 def test_an_import_keeps_names_that_are_not_known_and_tells_no_result_of_them(k8slab: Run, tmp_path: Path) -> None:
     one = {"first": "2026-05-01T09:00:00Z", "last": "2026-05-01T09:00:00Z", "times": 1, "detail": {"passed": True}}
-    kinds: dict[str, list[str]] = {"chapter": ["raft"], "lab": ["09-workqueue", "99-newer"], "drill": ["raft/1"]}
+    kinds: dict[str, list[str]] = {"chapter": ["paxos"], "lab": ["09-workqueue", "99-newer"], "drill": ["paxos/1"]}
     entries = {kind: dict.fromkeys(names, one) for kind, names in kinds.items()}
     file = tmp_path / "theirs.json"
     file.write_text(json.dumps({"version": 1, "entries": entries}))
     assert k8slab("progress", "--import", file).out == "4 new or changed\n"
     assert [" ".join(line.split()) for line in k8slab("progress").out.splitlines()[1:]] == [
-        "chapter raft not in this version of the book 2026-05-01",
+        "chapter paxos not in this version of the book 2026-05-01",
         "lab 09-workqueue passed 2026-05-01",
         "lab 99-newer not in this version of the book 2026-05-01",
-        "drill raft not in this version of the book 2026-05-01",
+        "drill paxos not in this version of the book 2026-05-01",
     ]
 
 
@@ -233,7 +233,7 @@ def test_an_import_from_standard_input(k8slab: Run, monkeypatch: pytest.MonkeyPa
         (["--done", "book", "x"], 2, "kind 'book': expected one of chapter"),
         (["--done", "labs", "09"], 2, "kind 'labs': expected one of chapter, quiz, lab, drill; did you mean lab?"),
         (["--done", "lab"], 2, "expected 2 arguments"),
-        (["--done", "lab", "foo"], 2, "lab 'foo': expected one of 05-optimistic-concurrency, 09-workqueue"),
+        (["--done", "lab", "foo"], 2, "lab 'foo': expected one of 01-raft-election, 02-raft-replication"),
         (["--done", "lab", "09-workqeue"], 2, "; did you mean 09-workqueue?"),
         (["--done", "chapter", "one-deploymnt"], 2, "; did you mean one-deployment?"),
         (
@@ -242,8 +242,8 @@ def test_an_import_from_standard_input(k8slab: Run, monkeypatch: pytest.MonkeyPa
             "chapter 'glossary': expected one of intro, how-to-read, one-deployment",
         ),
         (["--done", "quiz", "objects"], 2, "; did you mean objects-and-apis?"),
-        (["--done", "quiz", "none"], 2, "quiz 'none': expected one of mvcc, "),
-        (["--done", "drill", "raft/1"], 2, "drill 'raft': expected one of quantities, selectors"),
+        (["--done", "quiz", "none"], 2, "quiz 'none': expected one of bug-museum, compaction-quota-backup, "),
+        (["--done", "drill", "paxos/1"], 2, "drill 'paxos': expected one of quantities, selectors"),
         (["--done", "drill", "rollout"], 2, "drill 'rollout': expected TOPIC/SEED, such as rollout/1"),
         (["--done", "drill", "rollout/"], 2, "seed '': expected a number"),
         (["--import", "/no/such/file"], 1, "No such file"),
