@@ -870,7 +870,7 @@ LAB = LabSpec(
             "bounded",
             "No more responses wait for a reader than it has room for",
             1,
-            ("more-than-room", "not-caught-up", "twice"),
+            ("more-than-room", "not-caught-up", "twice", "lost", "lost-while-slow"),
             {
                 "live": f"hub 2; {ONE} 0; put a x; put a y; put a z; put b x; drain client-1",
                 "the past": f"hub 2; put a x; put a y; put a z; {ONE} 2; sync; drain client-1",
