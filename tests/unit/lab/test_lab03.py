@@ -177,9 +177,10 @@ class OurStore:
     def _do(self, op: Op) -> str:
         store, verb, words = self.store, op[0], [word.encode() for word in op[1:]]
         if verb == "put":
-            return f"at {store.put(*words).revision}"
+            return f"at {store.put(words[0], words[1]).revision}"
         if verb == "delete":
-            return f"{store.delete_range(*words).deleted} deleted, at {store.revision}"
+            end = words[1] if len(words) > 1 else b""
+            return f"{store.delete_range(words[0], end).deleted} deleted, at {store.revision}"
         if verb in ("get", "get-at"):
             at = int(op[1]) if verb == "get-at" else 0
             kvs = store.range(*words[verb == "get-at" :], revision=at).kvs

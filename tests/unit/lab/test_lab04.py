@@ -161,11 +161,11 @@ class OurStore:
         if op[0] in ("put", "write"):
             self.store.txn((), [PutRequest(*pair) for pair in zip(words[::2], words[1::2], strict=True)])
         elif op[0] == "delete":
-            self.store.delete_range(*words)
+            self.store.delete_range(words[0], words[1] if len(words) > 1 else b"")
 
     def watch(self, client: str, *words: str) -> None:
-        *keys, start = words
-        self.watches[client] = self.store.watch(*[key.encode() for key in keys], start_revision=int(start))
+        key, *end, start = words
+        self.watches[client] = self.store.watch(key.encode(), "".join(end).encode(), start_revision=int(start))
 
     def sent(self, client: str) -> list[str]:
         """Everything, a text for each revision."""
