@@ -602,8 +602,24 @@ def overtaken(rng: random.Random) -> list[Op]:
     return writer.ops
 
 
+def stopped(rng: random.Random) -> list[Op]:
+    """sync has to stop for want of room; what it misses then comes later than the compaction."""
+    writer = Writer(rng, rng.randint(1, 2))
+    for key in ["a"] * writer.world.room + ["b"] * rng.randint(1, 3) + ["a"]:
+        writer.say("put", key, writer.value())
+    writer.say("watch", "client-1", "a", "2")
+    writer.say("sync")
+    writer.say("compact", str(writer.world.revision - rng.randint(0, 1)))
+    writer.say("take", "client-1")
+    writer.say("sync")
+    writer.until_quiet(CLIENTS[:1])
+    return writer.ops
+
+
 def spared(rng: random.Random) -> list[Op]:
     """Compaction goes over what nobody misses, up to the very revision that somebody does."""
+    if rng.random() < 0.3:
+        return stopped(rng)
     writer = Writer(rng, rng.randint(1, 3))
     writer.say("watch", "client-1", "a", "0")
     writer.say("put", "a", writer.value())
@@ -760,6 +776,7 @@ HINTS: dict[str, Sequence[str]] = {
     "ends-without-need": [
         "From which revision on does this watch miss something? Its last event may be long ago, without others since.",
         "When notify finds no room, the first revision it misses is the one that notify was called with.",
+        "When sync stops for want of room, it is the first revision that did not fit.",
         "When sync has given everything, it is history.revision + 1, not the last one that had an event for it.",
     ],
     "ends-at-the-border": [
@@ -935,6 +952,8 @@ LAB = LabSpec(
             {
                 "up to date": "watch client-1 a 0; put a x; put b y; put b z; compact 4; sync; put a y; drain client-1",
                 "at the border": f"put a x; put a y; delete a; compact 4; {ONE} 4; sync; drain client-1",
+                "stopped by its room": "hub 1; put a x; put b x; put b y; put a y; watch client-1 a 2; sync; "
+                "compact 4; take client-1; sync; take client-1",
                 "set aside later": "hub 1; watch client-1 a 0; put a x; put b x; put b y; compact 4; put a y; "
                 "drain client-1; sync; drain client-1",
             },

@@ -90,9 +90,8 @@ class Player:
 
     def delete(self, key, end=""):
         doomed = [name for name in self.history.living() if name == key or key <= name < end]
-        if not doomed:
-            return None
-        self._commit([(name, None) for name in doomed])
+        if doomed:
+            self._commit([(name, None) for name in doomed])
         return self._tell_all()
 
     def compact(self, revision):

@@ -12,6 +12,7 @@ from k8slab.etcd.messages import EventType, PutRequest
 from k8slab.etcd.watch import Watcher
 from k8slab.lab import Check, InProcessRunner, Limits, Mutant, Op, Report, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
+from k8slab.lab.verify import judge, setup_of
 
 LAB = find_lab("04")
 
@@ -226,6 +227,15 @@ def test_scripts_ask_for_what_they_are_about() -> None:
     assert not any(spared)
 
 
+def test_a_delete_of_nothing_tells_what_is_not_told_yet() -> None:
+    """As every put and delete does: the judge and `drive.py` have to agree."""
+    script = "watch client-1 a d 0; write a x; delete b; take client-1"
+    assert answers("no-seam", script)[1:] == ["at 2, not told yet", "at 2", "2: a=x"]
+    for code in (LAB.solution, LAB.second):
+        check = LAB.spec.check("no-seam")
+        assert replay(LAB, code, check, parse_script(script), runner=InProcessRunner()).broken is None
+
+
 def test_state_tells_where_each_watch_should_be() -> None:
     check = LAB.spec.check("all-of-it")
     script = "hub 1; watch client-1 a 0; watch client-2 a c 2; put a x; put a y; write b z; compact 2; take client-2"
@@ -250,6 +260,18 @@ def test_a_right_solution_holds_for_other_hidden_cases() -> None:
     for seed in ("1", "a class", "ü"):
         assert judged(LAB.solution, seed=seed).passed
         assert judged(LAB.second, seed=seed).passed
+
+
+@pytest.mark.parametrize("code", [LAB.solution, LAB.second], ids=["the solution", "second.py"])
+def test_any_part_of_a_script_is_fair(code: str) -> None:
+    """More cases than check-kit plays: where the judge and `drive.py` disagree is a rare coincidence."""
+    session, rng = InProcessRunner().open(setup_of(LAB, code)), random.Random("parts")
+    for check in LAB.spec.checks:
+        for case in (one for seed in range(4) for one in check.cases(f"parts/{seed}")):
+            keep = rng.choice((0.3, 0.6, 0.9))
+            script = tuple(op for op in case.script if rng.random() < keep)
+            if script:
+                assert judge(check, session.play(script, check.setting, LAB.spec.needs(check))) is None, script
 
 
 def test_the_same_seed_makes_the_same_scripts() -> None:
