@@ -99,12 +99,13 @@ WRONG = {
 
 @pytest.mark.parametrize(("old", "new", "check", "said"), WRONG.values(), ids=WRONG)
 def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
-    assert said in judged(changed(old, new), only=[check]).results[0].reason
+    report = verify(LAB, changed(old, new), only=[check], runner=InProcessRunner())
+    assert said in report.results[0].reason
 
 
 @pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
 def test_a_mutant_is_recognised(mutant: Mutant) -> None:
-    report = judged(mutant.code, only=[mutant.killed_by])
+    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
     assert recognised(LAB, report.results[0])
 
 
@@ -250,8 +251,8 @@ def test_state_tells_where_each_watch_should_be() -> None:
 
 
 def test_in_process_judges_the_same() -> None:
-    wanted = ("loses-a-delete-at-compaction", "duplicates-at-the-seam", "slow-watcher-blocks-others")
-    for code in [LAB.solution, LAB.second, *[one.code for one in LAB.mutants() if one.name in wanted]]:
+    mutant = next(one for one in LAB.mutants() if one.name == "loses-a-delete-at-compaction")
+    for code in (LAB.solution, mutant.code):
         inside, outside = verify(LAB, code, runner=InProcessRunner()), judged(code)
         assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
 
