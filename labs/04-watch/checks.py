@@ -265,7 +265,7 @@ def _wrong(watch: Watch, found: Response, expected: Response | None, how: str, w
     if found.compacted:
         return _ended(watch, found, expected, how, told, right, world)
     if expected is not None and expected.compacted:
-        why = f"{told}; it misses revision {watch.missing}, compacted was {world.compacted}: {right}"
+        why = f"{told}; it misses revision {watch.missing}, and {world.compacted} was compacted: {right}"
         return "hides-a-compaction", why
     return _other_events(watch, found, told, right, world) or _order(watch, found, expected, told, right, world)
 

@@ -117,7 +117,7 @@ def test_every_cause_has_a_ladder_of_its_own() -> None:
 def test_a_lost_delete_is_told_with_what_was_expected() -> None:
     mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "loses-a-delete-at-compaction")
     assert judged(mutant.code, only=["says-what-is-gone"]).results[0].reason == (
-        "client-2 watches a up to d from 3 on; it misses revision 3, compacted was 4: "
+        "client-2 watches a up to d from 3 on; it misses revision 3, and 4 was compacted: "
         "expected compacted at 4, found 4: b=y"
     )
 
