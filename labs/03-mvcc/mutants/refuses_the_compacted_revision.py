@@ -1,0 +1,10 @@
+"""The compacted revision itself cannot be read."""
+
+KILLED_BY = "refuses-the-compacted"
+CAUSE = "refuses"
+CHANGES = (
+    (
+        "revision < self.compact_revision:",
+        "revision <= self.compact_revision:",
+    ),
+)

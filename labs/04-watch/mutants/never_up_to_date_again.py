@@ -1,0 +1,10 @@
+"""Who was behind once stays behind: only sync gives it anything."""
+
+KILLED_BY = "no-seam"
+CAUSE = "not-told"
+CHANGES = (
+    (
+        "        watcher.next_revision = self.history.revision + 1\n        watcher.is_behind = False\n",
+        "        watcher.next_revision = self.history.revision + 1\n",
+    ),
+)

@@ -1,0 +1,289 @@
+"""Lab 04: idle solutions earn nothing, wrong answers are named, and readers get what our own store would send."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from k8slab.etcd import Store
+from k8slab.etcd.messages import EventType, PutRequest
+from k8slab.etcd.watch import Watcher
+from k8slab.lab import Check, InProcessRunner, Limits, Mutant, Op, Report, find_lab, parse_script, replay, verify
+from k8slab.lab.show import recognised
+from k8slab.lab.verify import judge, setup_of
+
+LAB = find_lab("04")
+
+
+def judged(code: str, **options: object) -> Report:
+    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
+
+
+def changed(old: str, new: str) -> str:
+    assert LAB.solution.count(old) == 1
+    return LAB.solution.replace(old, new)
+
+
+def answers(check: str, script: str, code: str = "") -> list[str]:
+    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script), runner=InProcessRunner())
+    return [str(step.result) for step in outcome.record.steps]
+
+
+# -- solutions that are none -----------------------------------------------------------------------
+
+IDLE = """
+class WatchHub:
+    def __init__(self, history, room):
+        self.history = history
+        self.number = 0
+    def watch(self, key, end="", start=0):
+        self.number += 1
+        return self.number
+    def notify(self, revision, events): pass
+    def sync(self): pass
+    def take(self, watch_id): return ANSWER
+    def cancel(self, watch_id): pass
+"""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["None", "(2, [], 0)", "(2, [('a', 'x')], 0)", "(0, [], self.history.compact_revision)",
+     "(self.history.since(1) or [(1, [])])[-1] + (0,)", "[]"],
+    ids=["nothing", "an empty response", "always the same", "the compacted revision", "the newest change", "a list"],
+)  # fmt: skip
+def test_an_idle_solution_earns_nothing(answer: str) -> None:
+    assert judged(IDLE.replace("ANSWER", answer)).points == 0
+
+
+def test_a_hub_that_only_knows_the_present_earns_what_it_does() -> None:
+    """It hands on what notify brings, and never looks into the history: no replay, no seam, nobody catches up."""
+    code = changed("            if watcher.is_behind and len(watcher.queue) < self.room:\n", "            if False:\n")
+    passed = {result.check.name for result in judged(code).results if result.passed}
+    assert passed == {"tells-what-happens", "only-its-keys", "from-now-on"}
+
+
+# -- what does not fit -----------------------------------------------------------------------------
+
+WRONG = {
+    "events without a response": (
+        "        return watcher.queue.pop(0)\n", "        return watcher.queue.pop(0).events\n", "tells-what-happens",
+        "take: expected a Response or None, found [('a', '",
+    ),
+    "a tuple of events": (
+        "                watcher.queue.append(Response(revision, wanted))\n            else:",
+        "                watcher.queue.append(Response(revision, tuple(wanted)))\n            else:",
+        "tells-what-happens",
+        "take: expected a list of events, found (('a', '",
+    ),
+    "keys in place of events": (
+        "return [event for event in events if", "return [event[0] for event in events if", "tells-what-happens",
+        "take: expected an event (key, value), found '",
+    ),
+    "the end with events": (
+        "Response(0, [], compacted)", "Response(watcher.next_revision, [], compacted)", "says-what-is-gone",
+        "take: expected events or a compact_revision, found Response(revision=",
+    ),
+    "a watch without a number": (
+        "        return self.next_id\n", "        return None\n", "tells-what-happens",
+        "watch: expected a number, found None",
+    ),
+    "the same number twice": (
+        "        self.next_id += 1\n", "        self.next_id = 1\n", "a-slow-one-hurts-nobody",
+        "watch returned 1, the number of an earlier watch",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "check", "said"), WRONG.values(), ids=WRONG)
+def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
+    report = verify(LAB, changed(old, new), only=[check], runner=InProcessRunner())
+    assert said in report.results[0].reason
+
+
+@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
+def test_a_mutant_is_recognised(mutant: Mutant) -> None:
+    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
+    assert recognised(LAB, report.results[0])
+
+
+def test_every_cause_has_a_ladder_of_its_own() -> None:
+    causes = {mutant.cause for mutant in LAB.mutants()}
+    assert all(causes <= {*check.hints} for check in LAB.spec.checks)
+
+
+def test_a_lost_delete_is_told_with_what_was_expected() -> None:
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "loses-a-delete-at-compaction")
+    assert judged(mutant.code, only=["says-what-is-gone"]).results[0].reason == (
+        "client-2 watches a up to d from 3 on; it misses revision 3, and 4 was compacted: "
+        "expected compacted at 4, found 4: b=y"
+    )
+
+
+# -- what is right ---------------------------------------------------------------------------------
+
+
+def test_the_history_keeps_what_etcd_keeps() -> None:
+    """Before the compacted revision the puts that still live, from it on everything, a delete too."""
+    drive: dict[str, object] = {}
+    exec(compile(LAB.drive, "drive.py", "exec"), drive)
+    history = drive["History"]()  # type: ignore[operator]
+    for events in ([("a", "x")], [("b", "y")], [("a", None)], [("c", "z")], [("c", None), ("b", None)]):
+        history.write(events)
+    assert history.since(3) == [
+        (3, [("b", "y")]),
+        (4, [("a", None)]),
+        (5, [("c", "z")]),
+        (6, [("c", None), ("b", None)]),
+    ]
+    history.compact_revision = 4
+    assert history.since(1) == [
+        (3, [("b", "y")]),
+        (4, [("a", None)]),
+        (5, [("c", "z")]),
+        (6, [("c", None), ("b", None)]),
+    ]
+    history.compact_revision = 5
+    assert history.since(1) == [(3, [("b", "y")]), (5, [("c", "z")]), (6, [("c", None), ("b", None)])]
+    history.since(1)[0][1].clear()
+    assert history.since(1)[0] == (3, [("b", "y")])
+
+
+class OurStore:
+    """Writes of a script on `k8slab.etcd.Store`, with a watch of its own, with room for everything, for each client."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.watches: dict[str, Watcher] = {}
+
+    def do(self, op: Op) -> None:
+        words = [word.encode() for word in op[1:]]
+        if op[0] in ("put", "write"):
+            self.store.txn((), [PutRequest(*pair) for pair in zip(words[::2], words[1::2], strict=True)])
+        elif op[0] == "delete":
+            self.store.delete_range(words[0], words[1] if len(words) > 1 else b"")
+
+    def watch(self, client: str, *words: str) -> None:
+        key, *end, start = words
+        self.watches[client] = self.store.watch(key.encode(), "".join(end).encode(), start_revision=int(start))
+
+    def sent(self, client: str) -> list[str]:
+        """Everything, a text for each revision."""
+        found: dict[int, list[str]] = {}
+        for response in self.watches[client].pending:
+            for event in response.events:
+                kv, is_put = event.kv, event.type == EventType.PUT
+                text = f"{kv.key.decode()}={kv.value.decode()}" if is_put else f"{kv.key.decode()} gone"
+                found.setdefault(kv.mod_revision, []).append(text)
+        return [f"{revision}: {' '.join(events)}" for revision, events in found.items()]
+
+
+@pytest.mark.parametrize("check", LAB.spec.checks, ids=lambda check: check.name)
+def test_readers_get_what_our_store_would_send(check: Check) -> None:
+    """The same events in the same order; all of them, for whoever is left at the end; up to a compaction or a cancel.
+
+    Our store is not compacted here: a watch of it has what this one should have had.
+    """
+    for case in check.cases("our store"):
+        ours, got, over = OurStore(), dict[str, list[str]](), dict[str, str]()
+        record = replay(LAB, LAB.solution, check, case.script, runner=InProcessRunner()).record
+        for step in record.steps:
+            if step.verb == "hub":
+                ours, got, over = OurStore(), {}, {}
+            elif step.verb == "watch" and step.result is not None:
+                ours.watch(*step.op[1:])
+                got[step.op[1]] = []
+                over.pop(step.op[1], None)
+            elif step.verb == "cancel" and step.result is not None:
+                over[step.op[1]] = "cancelled"
+            elif step.verb in ("take", "drain") and step.result not in (None, "nothing"):
+                for text in step.result.split(" | "):
+                    if text.startswith("compacted"):
+                        over[step.op[1]] = text
+                    else:
+                        assert step.op[1] not in over
+                        got[step.op[1]].append(text)
+            else:
+                ours.do(step.op)
+        is_drained = not case.name and check.name not in ("bounded", "ends-for-good")
+        for client, texts in got.items():
+            sent = ours.sent(client)
+            assert texts == sent[: len(texts)], case.script
+            if is_drained and client not in over:
+                assert len(texts) == len(sent), case.script
+
+
+def test_scripts_ask_for_what_they_are_about() -> None:
+    """Full queues, late news, compactions that end a watch and some that don't."""
+
+    def said(check: str) -> list[list[str]]:
+        return [answers(check, "; ".join(map(" ".join, c.script))) for c in LAB.spec.check(check).cases("0")]
+
+    assert any("told" in one for answer in said("no-seam") for one in answer)
+    ended = [any("compacted at" in one.split(" | ")[-1] for one in answer) for answer in said("says-what-is-gone")]
+    assert sum(ended) > len(ended) // 2
+    spared = [any("compacted at" in one for one in answer) for answer in said("spares-who-misses-nothing")]
+    assert not any(spared)
+
+
+def test_a_delete_of_nothing_tells_what_is_not_told_yet() -> None:
+    """As every put and delete does: the judge and `drive.py` have to agree."""
+    script = "watch client-1 a d 0; write a x; delete b; take client-1"
+    assert answers("no-seam", script)[1:] == ["at 2, not told yet", "at 2", "2: a=x"]
+    for code in (LAB.solution, LAB.second):
+        check = LAB.spec.check("no-seam")
+        assert replay(LAB, code, check, parse_script(script), runner=InProcessRunner()).broken is None
+
+
+def test_state_tells_where_each_watch_should_be() -> None:
+    check = LAB.spec.check("all-of-it")
+    script = "hub 1; watch client-1 a 0; watch client-2 a c 2; put a x; put a y; write b z; compact 2; take client-2"
+    steps = replay(LAB, LAB.solution, check, parse_script(script)).record.steps
+    assert check.state is not None
+    assert check.state(steps) == {
+        "history": "at 4, compacted at 2",
+        "not told yet": "4",
+        "client-1": "behind, misses 3 and later; waiting: 2: a=x",
+        "client-2": "behind, misses 3 and later; waiting: nothing",
+    }
+
+
+def test_in_process_judges_the_same() -> None:
+    mutant = next(one for one in LAB.mutants() if one.name == "loses-a-delete-at-compaction")
+    for code in (LAB.solution, mutant.code):
+        inside, outside = verify(LAB, code, runner=InProcessRunner()), judged(code)
+        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+
+
+def test_a_right_solution_holds_for_other_hidden_cases() -> None:
+    for seed in ("1", "a class", "ü"):
+        assert judged(LAB.solution, seed=seed).passed
+        assert judged(LAB.second, seed=seed).passed
+
+
+@pytest.mark.parametrize("code", [LAB.solution, LAB.second], ids=["the solution", "second.py"])
+def test_any_part_of_a_script_is_fair(code: str) -> None:
+    """More cases than check-kit plays: where the judge and `drive.py` disagree is a rare coincidence."""
+    session, rng = InProcessRunner().open(setup_of(LAB, code)), random.Random("parts")
+    for check in LAB.spec.checks:
+        for case in (one for seed in range(4) for one in check.cases(f"parts/{seed}")):
+            keep = rng.choice((0.3, 0.6, 0.9))
+            script = tuple(op for op in case.script if rng.random() < keep)
+            if script:
+                assert judge(check, session.play(script, check.setting, LAB.spec.needs(check))) is None, script
+
+
+def test_the_same_seed_makes_the_same_scripts() -> None:
+    for check in LAB.spec.checks:
+        assert check.generate is not None
+        one, two = (tuple(check.generate(random.Random("7"))) for _ in range(2))
+        assert one == two
+
+
+def test_a_whole_verification_is_quick() -> None:
+    judged(LAB.solution)
+    started = time.process_time()
+    assert judged(LAB.solution).passed
+    assert time.process_time() - started < 2
