@@ -2,7 +2,7 @@
 
 >>> from k8slab.raft import museum
 >>> print(museum.show("figure-8")[1].partition(" (")[0])
-state machine safety: raft/1 applies 'x=old' at 3, raft/5 ''
+state machine safety: raft/1 applies 'x=old' at 3, raft/5 'an empty entry'
 >>> museum.show("figure-8", mended=True)
 []
 
