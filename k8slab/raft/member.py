@@ -5,7 +5,8 @@ and sending lies an `await` when the disk takes time: there a crash finds a prom
 
 Upstream: etcd server/etcdserver/raft.go (raftNode), server.go (applyAll, snapshot)
 Simplified: a removed member stops after ten ticks (etcd: after a second); entries are applied by the task that saves
-them, not by one of its own.
+them, not by one of its own; a snapshot and the cut of the log come together, as in etcd up to 3.5 (3.6 cuts the log in
+memory every 100 entries).
 """
 
 from __future__ import annotations
@@ -237,8 +238,11 @@ class Member:
 
     async def _carry_out(self, ready: Ready) -> None:
         """Save, send, apply: in this order, or a crash makes this node break its word."""
-        self._tell()
+        self._tell_role()
+        if ready.snapshot is not None:
+            self._tell_commit()
         took = self._save(ready)
+        self._tell_commit()  # now that the entries are here: what was in their place was not committed
         if took:
             await sleep(took)
         for message in ready.messages:
@@ -249,7 +253,8 @@ class Member:
         for state in ready.read_states:
             for hear in list(self.on_read):
                 hear(state)
-        self._tell()
+        self._tell_role()
+        self._tell_commit()
         self._maybe_snapshot()
 
     def _save(self, ready: Ready) -> int:
@@ -340,8 +345,8 @@ class Member:
         self.wal.save_snapshot(snapshot, self.storage)
         self._emit("raft.snapshot", index=snapshot.index, term=snapshot.term, how="takes")
 
-    def _tell(self) -> None:
-        """Changes of role, leader and commit index, for the trace and whoever listens."""
+    def _tell_role(self) -> None:
+        """Changes of role, term and leader, for the trace and whoever listens."""
         raft = self.node.raft
         role, term, committed = self._told
         if (role, term) != (raft.role, raft.term):
@@ -353,10 +358,15 @@ class Member:
             self._lead = raft.lead
             for hears in self.on_lead:
                 hears(raft.lead)
+
+    def _tell_commit(self) -> None:
+        """A change of the commit index, for the trace."""
+        raft = self.node.raft
+        role, term, committed = self._told
         index = raft.log.committed
         if committed != index:
             self._emit("raft.commit", index=index, term=raft.log.term_or_zero(index))
-            self._told = (raft.role, raft.term, index)
+            self._told = (role, term, index)
 
     # -- the end -----------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ OUTSIDE = """picture => {
 
 def group(size: int) -> Stepper:
     """An election; a write that is agreed on; a deposed leader with a write that is lost; a crash."""
-    raft = RaftCluster(size, seed=7)
+    raft = RaftCluster(size, seed=7, in_step=True)
     at = raft.loop.call_later
     at(1_400, lambda: raft.propose("x=1"))
     if size > 2:

@@ -74,6 +74,29 @@ class Told:
                 member |= {"role": "follower", "term": data["term"]}
 
 
+def test_no_state_shows_an_entry_as_committed_that_others_have_otherwise() -> None:
+    """State machine safety, for whoever looks: a leader with entries of its own comes home to a later one."""
+    raft = RaftCluster(3, seed=7)
+    raft.run(until=raft.has_leader)
+    raft.run(for_ms=300)
+    old, at = raft.leader, raft.loop.call_later
+    at(20, lambda: raft.isolate(old))
+    at(30, lambda: raft.propose("a=2", via=old))
+    at(1_400, lambda: raft.propose("a=4", via=raft.leader))
+    at(1_450, raft.heal)
+    stepper, overwritten = Stepper(raft, for_ms=1_600), set()
+    frames = [state["raft"]["members"] for state in expand(stepper.frames)]
+    for members in frames:
+        committed: dict[str, set[str]] = {}
+        for member in members.values():
+            for index, entry in member["log"].items():
+                if int(index) <= member["committed"]:
+                    committed.setdefault(index, set()).add(entry)
+        assert all(len(entries) == 1 for entries in committed.values()), committed
+        overwritten.add(members[str(old)]["log"].get("3"))
+    assert {"1 a=2", "2 an empty entry"} <= overwritten
+
+
 def test_each_state_is_what_was_told_so_far() -> None:
     raft = eventful()
     stepper = Stepper(raft, for_ms=8_000)
