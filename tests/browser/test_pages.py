@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from k8slab.drill import TITLES, DrillCard
-from tests.browser.visits import NARROW, PHONE, Visit, axe_violations, focused, widgets_drawn
+from tests.browser.visits import NARROW, PHONE, Visit, axe_violations, focused, settled, widgets_drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST_BYTES = 1_500_000
@@ -44,7 +44,7 @@ def test_every_built_page_is_tested(book_html: Path) -> None:
 def test_a_page_loads_without_another_host_or_an_error(name: str, place: str, visit: Callable[..., Visit]) -> None:
     page = visit(f"{place}/{name}.html").page
     assert page.locator("article h1").count() == 1
-    page.wait_for_load_state("networkidle")
+    settled(page)
 
 
 @each_page_and_index
@@ -53,7 +53,7 @@ def test_a_page_has_no_accessibility_violation(
     name: str, dark: bool, book_address: str, visit: Callable[..., Visit]
 ) -> None:
     page = visit(f"{book_address}/{name}.html", dark=dark).page
-    page.wait_for_load_state("networkidle")
+    settled(page)
     assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     assert axe_violations(page) == []
 
@@ -61,7 +61,7 @@ def test_a_page_has_no_accessibility_violation(
 @each_page_and_index
 def test_a_page_fits_a_phone_and_large_text(name: str, book_address: str, visit: Callable[..., Visit]) -> None:
     page = visit(f"{book_address}/{name}.html", size=PHONE).page
-    page.wait_for_load_state("networkidle")
+    settled(page)
     widths = {}
     for what, (width, height) in NARROW.items():
         page.set_viewport_size({"width": width, "height": height})
@@ -74,7 +74,7 @@ def test_the_keyboard_goes_through_a_page_and_is_seen_everywhere(
     name: str, book_address: str, visit: Callable[..., Visit]
 ) -> None:
     page = visit(f"{book_address}/{name}.html", reduced_motion=True).page
-    page.wait_for_load_state("networkidle")
+    settled(page)
     stops = []
     for _ in range(MOST_STOPS):
         page.keyboard.press("Tab")

@@ -9,7 +9,18 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
-__all__ = ["AXE", "LAPTOP", "NARROW", "PHONE", "Visit", "axe_violations", "focused", "open_visit", "widgets_drawn"]
+__all__ = [
+    "AXE",
+    "LAPTOP",
+    "NARROW",
+    "PHONE",
+    "Visit",
+    "axe_violations",
+    "focused",
+    "open_visit",
+    "settled",
+    "widgets_drawn",
+]
 
 LAPTOP = (1280, 900)
 PHONE = (390, 844)
@@ -74,6 +85,17 @@ def widgets_drawn(page: Page, timeout_ms: float = 10_000) -> int:
     """Wait until the static loader is done with the page; how many widgets it drew."""
     page.wait_for_function("document.documentElement.dataset.k8slabWidgets !== undefined", timeout=timeout_ms)
     return int(page.evaluate("document.documentElement.dataset.k8slabWidgets"))
+
+
+def settled(page: Page) -> None:
+    """Wait until widgets and fonts are there, and half a second more for what scripts ask for late.
+
+    Playwright's "networkidle" is not used: on a busy machine it missed the end of a request twice and waited 30 s.
+    """
+    if page.locator("script[src*=k8slab-static]").count():  # a page without widgets has no loader
+        widgets_drawn(page, timeout_ms=30_000)
+    page.evaluate("document.fonts.ready.then(() => null)")
+    page.wait_for_timeout(500)
 
 
 def focused(page: Page) -> tuple[str, float]:
