@@ -355,7 +355,7 @@ _ALL = (
     Exhibit(
         "revision-falls",
         "A member reads its revision off the last record. Compaction took the last record, a deletion: it falls back.",
-        "etcd issue 17780 (2024), mended by 17815: the newest revision is never compacted away.",
+        "etcd issue 17780 (2024), mended by 17815 (3.4.32, 3.5.14): the newest revision is never compacted away.",
         ((Store, "restore", _revision_of_a_record),),
         _restart_after_a_compaction,
         "the revision falls",
@@ -371,7 +371,8 @@ _ALL = (
     Exhibit(
         "deletion-compacted",
         "Compaction at the revision of a deletion removes it. A watch from that very revision is allowed, and empty.",
-        "etcd issue 18089 (2024), mended by 18274 (3.5.16). k8slab does as 3.5.1, so here the mended lines are put in.",
+        "etcd issue 18089 (2024), mended by 18274 (3.5.16), after a restart by 19249 (3.5.18). "
+        "k8slab does as 3.5.1, so here the mended lines are put in.",
         (),
         _compact_at_a_deletion,
         "the copy has",
@@ -380,7 +381,8 @@ _ALL = (
     Exhibit(
         "deposed-lessor",
         "A leader that was deposed still counts the time of leases that are renewed elsewhere, and has them revoked.",
-        "etcd issues 12528 (3.4.6, 2020) and 15247 (2023), mended by 16822: only who leads now may revoke.",
+        "etcd issues 12528 (3.4.6, 2020) and 15247 (2023), mended by 16822 (3.4.31, 3.5.13): only who leads now "
+        "may revoke.",
         ((EtcdCluster, "_role", _never_demoted),),
         _hand_over_and_keep_alive,
         "lease 7 is gone",
