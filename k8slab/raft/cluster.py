@@ -561,12 +561,10 @@ def _check_number(name: str, value: object, least: int, most: int | None = None)
 
 def _encoded(name: str, text: object) -> bytes:
     """As UTF-8. ValueError for what is no such text, or holds the character that ends it in an entry."""
-    try:
-        if isinstance(text, str) and _TAG not in (data := text.encode()):
-            return data
-    except UnicodeEncodeError:
-        pass  # half a surrogate pair: refused below with the rest
-    raise ValueError(f"{name} {text!r}: expected text without NUL and surrogates, such as x=1")
+    data = text.encode(errors="ignore") if isinstance(text, str) else b""
+    if data.decode() != text or _TAG in data:
+        raise ValueError(f"{name} {text!r}: expected text without NUL and surrogates, such as x=1")
+    return data
 
 
 def _sides(sides: Iterable[Iterable[int]]) -> str:
