@@ -142,7 +142,7 @@ class EtcdCluster:
     def _machine(self, id: int) -> EtcdMachine:
         """What a member starts with, before it reads its disk."""
         loop = self.loop
-        machine = EtcdMachine(
+        return EtcdMachine(
             EtcdServer(
                 member_id=id,
                 rng=loop.stream(f"{self._name}/{id}/leases"),
@@ -154,12 +154,12 @@ class EtcdCluster:
             ),
             lambda: loop.clock.now_ms,
         )
-        self.machines[id] = machine
-        return machine
 
     def _started(self, id: int, member: Member) -> None:
-        """A member begins to work, for the first time or again."""
-        machine = self.machines[id]
+        """A member begins to work, for the first time or again; until then `machines` has the one before."""
+        machine = member.machine
+        assert isinstance(machine, EtcdMachine), "it was made by _machine"
+        self.machines[id] = machine
         member.on_role.append(lambda role: self._role(role, machine))
         machine.reads = reads = LinearizableReads(
             self.loop,

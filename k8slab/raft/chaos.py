@@ -143,10 +143,12 @@ class _Run:
             self.raft.restart(known)
 
     def cut(self, source: str, target: str) -> None:
-        self.raft.cut(self._known(source), self._known(target))
+        one, other = self._known(source), self._known(target)
+        if one != other:
+            self.raft.cut(one, other)
 
     def partition(self, *side: str) -> None:
-        self.raft.partition([self._known(id) for id in side])
+        self.raft.partition(dict.fromkeys(self._known(id) for id in side))
 
     def heal(self) -> None:
         self.raft.heal()

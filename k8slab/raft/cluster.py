@@ -23,9 +23,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from k8slab.raft.confchange import Change, changed
 from k8slab.raft.errors import RaftError
 from k8slab.raft.member import Machine, Member
 from k8slab.raft.messages import NONE, ConfChange, Entry, Message, ReadState
@@ -36,6 +37,8 @@ from k8slab.sim import Clock, Disk, Faults, Kind, Loop, Network, Order, Trace, a
 __all__ = ["KeyValues", "Proposal", "RaftCluster", "Read"]
 
 _TAG = b"\x00"
+
+MOST_MEMBERS = 50
 
 add_kinds(
     {
@@ -78,7 +81,10 @@ class KeyValues:
 
 @dataclass
 class Proposal:
-    """What became of a proposal as the node knows that took it: `pending`, `applied` (with its index), `dropped`."""
+    """What became of a proposal as the node knows that took it: `pending`, `applied` (with its index), `dropped`.
+
+    One that a follower passed on stays `pending` when the leader drops it: nobody tells the follower.
+    """
 
     what: str
     via: int
@@ -133,27 +139,34 @@ class RaftCluster:
         on_start: Callable[[int, Member], None] | None = None,
         **options: Any,
     ) -> None:
-        if not isinstance(size, int) or not 1 <= size <= 50:
-            raise ValueError(f"size {size!r}: expected a number from 1 to 50")
+        _check_number("size", size, 1, MOST_MEMBERS)
+        _check_number("tick_ms", tick_ms, 1)
+        _check_number("snapshot_count", snapshot_count, 1)
+        _check_number("keep_entries", keep_entries, 0)
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"name {name!r}: expected text that is not empty")
+        if network is not None and name in network.groups:
+            raise ValueError(f"name {name!r}: expected one that no other group on this network has")
         self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
         self.network = network or Network(self.loop, faults or Faults(delay_ms=(1, 5)), stream=f"{name}/network")
         self.name = name
         self.members: dict[int, Member] = {}
         self._machine = machine
         self._on_start = on_start
-        self._options = {"pre_vote": True, "check_quorum": True, **options}
-        self._disks: dict[int, Disk] = {}
+        self._config = RaftConfig(id=1, **{"pre_vote": True, "check_quorum": True, **options})
         self._sync_ms = sync_ms
         self._tick_ms = tick_ms
         self._in_step = in_step
         self._counts = {"snapshot_count": snapshot_count, "keep_entries": keep_entries}
         self._first = tuple(range(1, size + 1))
+        self._disks = {id: self._new_disk(id) for id in self._first}
         self._proposals: dict[bytes, Proposal] = {}
         self._reads: dict[bytes, Read] = {}
         self._number = 0
         self._seen: dict[int, dict[str, Any]] = {}
         for id in self._first:
             self._start(id, self._first)
+        self.network.groups.add(name)
 
     # -- members -----------------------------------------------------------------------------------
 
@@ -161,15 +174,16 @@ class RaftCluster:
         """The name of a member in traces and in the network."""
         return f"{self.name}/{id}"
 
+    def _new_disk(self, id: int) -> Disk:
+        return Disk(self.loop.stream(f"{self.endpoint(id)}/disk"), sync_ms=self._sync_ms)
+
     def _start(self, id: int, voters: tuple[int, ...]) -> None:
-        disk = self._disks.get(id)
-        if disk is None:
-            disk = self._disks[id] = Disk(self.loop.stream(f"{self.endpoint(id)}/disk"), sync_ms=self._sync_ms)
+        """A member begins to work with what its disk holds. When that cannot be read, nothing has changed."""
         member = Member(
             self.loop,
             self.network,
-            disk,
-            RaftConfig(id=id, **{"election_tick": 10, "heartbeat_tick": 1, **self._options}),
+            self._disks[id],
+            replace(self._config, id=id),
             self._machine(id),
             name=self.endpoint(id),
             voters=voters,
@@ -185,7 +199,7 @@ class RaftCluster:
             self._on_start(id, member)
 
     def _member(self, id: int) -> Member:
-        if id not in self.members:
+        if type(id) is not int or id not in self.members:
             raise ValueError(f"member {id!r}: expected one of {', '.join(map(str, self.members))}")
         return self.members[id]
 
@@ -221,40 +235,57 @@ class RaftCluster:
     def propose(self, what: str, *, via: int | None = None) -> Proposal:
         """Have `key=value` agreed on, by way of a member (default: the leader, else the first alive)."""
         via = self._via(via)
-        self._number += 1
-        data = what.encode() + _TAG + str(self._number).encode()
+        self._key_values(via)
+        data = _encoded("what", what) + _TAG + self._next_number()
+        if self._member(via).component.alive:
+            self.loop.trace.current = None
+            self.loop.trace.emit("raft.propose", "you", what=what)
+        return self._ask(via, what, data, lambda node: node.propose(data), what)
+
+    def _ask(self, via: int, what: str, data: bytes, act: Callable[[Node], None], shown: str) -> Proposal:
+        """Have a member propose an entry with `data`, which no other entry has."""
         proposal = self._proposals[data] = Proposal(what, via)
         member = self._member(via)
         if not member.component.alive:
             proposal.state = "dropped"
             return proposal
-        self.loop.trace.current = None
-        self.loop.trace.emit("raft.propose", "you", what=what)
 
-        def act(node: Node) -> None:
+        def attempt(node: Node) -> None:
             try:
-                node.propose(data)
+                act(node)
             except RaftError:
                 proposal.state = "dropped"
                 raise
 
-        member.call(act, what)
+        member.call(attempt, shown)
         return proposal
+
+    def _next_number(self) -> bytes:
+        self._number += 1
+        return str(self._number).encode()
+
+    def _key_values(self, id: int) -> KeyValues:
+        machine = self._member(id).machine
+        if not isinstance(machine, KeyValues):
+            found = type(machine).__name__
+            raise ValueError(f"machine of member {id}: {found}, expected KeyValues; ask whoever made it")
+        return machine
 
     def read(self, key: str, *, via: int | None = None, how: str = "linearizable") -> Read:
         """Read a key by way of a member: `linearizable` (asks a majority first) or `serializable` (what it has)."""
         via = self._via(via)
+        self._key_values(via)
+        _encoded("key", key)
+        if how not in ("linearizable", "serializable"):
+            raise ValueError(f"how {how!r}: expected linearizable or serializable")
         member = self._member(via)
         read = Read(key, via, how)
         if how == "serializable":
             self._answer(member, read)
-        elif how == "linearizable":
-            self._number += 1
-            context = f"{via}/{self._number}".encode()
+        else:
+            context = f"{via}/".encode() + self._next_number()
             self._reads[context] = read
             member.call(lambda node: node.read_index(context), f"read {key}")
-        else:
-            raise ValueError(f"how {how!r}: expected linearizable or serializable")
         return read
 
     def _via(self, via: int | None) -> int:
@@ -266,9 +297,21 @@ class RaftCluster:
     def _applied(self, id: int, entry: Entry) -> None:
         proposal = self._proposals.get(entry.data)
         if proposal is not None and proposal.via == id and proposal.state == "pending":
-            proposal.state, proposal.index = "applied", entry.index
+            is_dropped = self.members[id].unfit == entry.index
+            proposal.state, proposal.index = ("dropped", 0) if is_dropped else ("applied", entry.index)
+        if entry.type != "EntryNormal":
+            self._welcome(self.members[id])
         for context in [context for context, read in self._reads.items() if read.via == id and read.index]:
             self._answer_when_applied(self.members[id], context)
+
+    def _welcome(self, member: Member) -> None:
+        """Start who has become part of the group: no sooner, or a change that is dropped would leave them behind."""
+        cause = self.loop.trace.current
+        for id in member.node.raft.progress:
+            if id not in self.members:
+                self._disks[id] = self._new_disk(id)
+                self._start(id, ())
+                self.loop.trace.current = cause
 
     def _readable(self, member: Member, state: ReadState) -> None:
         read = self._reads.get(state.context)
@@ -283,20 +326,23 @@ class RaftCluster:
             self._answer(member, read)
 
     def _answer(self, member: Member, read: Read) -> None:
-        machine = member.machine
-        assert isinstance(machine, KeyValues)
-        read.value, read.state = machine.values.get(read.key), "answered"
+        read.value, read.state = self._key_values(read.via).values.get(read.key), "answered"
         read.index = member.applied
 
     def change(
         self, text: str, *, via: int | None = None, transition: Literal["auto", "implicit", "explicit"] = "auto"
-    ) -> None:
-        """Change the group: `v4` adds voter 4, `l5` a learner, `r1` removes 1. New members start empty."""
+    ) -> Proposal:
+        """Change the group: `v4` adds voter 4, `l5` a learner, `r1` removes 1, no word at all leaves a joint
+        configuration. New members start empty, once a member has applied the change.
+
+        RaftError: `text` or `transition` cannot be read. A change that cannot be made now is `dropped`.
+        """
         change = ConfChange.parse(text, transition=transition)
         for one in change.changes:
-            if one.node not in self.members and one.type.startswith("Add"):
-                self._start(one.node, ())
-        self._member(self._via(via)).call(lambda node: node.propose_conf_change(change), f"change {text}")
+            _check_number(f"change {text!r}: member", one.node, 1, MOST_MEMBERS)
+        via = self._via(via)
+        change = change._replace(context=self._next_number())
+        return self._ask(via, text, change.entry().data, lambda node: _propose_change(node, change), f"change {text}")
 
     def transfer(self, to: int) -> None:
         """Ask the leader to hand over."""
@@ -326,19 +372,26 @@ class RaftCluster:
 
     def cut(self, source: int, target: int) -> None:
         """Lose messages from one member to another (one way)."""
-        self._member(source), self._member(target)
+        self._check_pair(source, target)
         self._fault("raft.cut", source=source, target=target)
         self.network.cut(self.endpoint(source), self.endpoint(target))
 
     def partition(self, *sides: Iterable[int]) -> None:
         """Lose messages between the sides, both ways. Members that are not named are a side together."""
+        if not all(isinstance(side, Iterable) for side in sides):
+            raise ValueError(f"sides {sides!r}: expected members in lists, such as [1, 2]")
         named = [list(side) for side in sides]
+        ids = [id for side in named for id in side]
+        for id in ids:
+            self._member(id)
+        if len(ids) > len(set(ids)):
+            raise ValueError(f"sides {named!r}: expected each member once")
         rest = [id for id in self.members if not any(id in side for side in named)]
         self._split([side for side in [*named, rest] if side])
 
     def cut_link(self, one: int, other: int) -> None:
         """Lose messages between two members, both ways."""
-        self._member(one), self._member(other)
+        self._check_pair(one, other)
         self._split([[one], [other]])
 
     def _split(self, sides: list[list[int]]) -> None:
@@ -359,10 +412,14 @@ class RaftCluster:
 
     def heal_link(self, one: int, other: int) -> None:
         """Messages between two members pass again, both ways."""
-        self._member(one), self._member(other)
+        self._check_pair(one, other)
         self._fault("raft.mend", sides=_sides([[one], [other]]))
         for source, target in ((one, other), (other, one)):
             self.network.heal(self.endpoint(source), self.endpoint(target))
+
+    def _check_pair(self, one: int, other: int) -> None:
+        if self._member(one) is self._member(other):
+            raise ValueError(f"member {one}: expected two that differ")
 
     def _fault(self, kind: str, **data: Any) -> None:
         self.loop.trace.current = None
@@ -382,7 +439,7 @@ class RaftCluster:
             ("heal", 0): self.heal,
         }
         deed = deeds.get((verb, len(words)))
-        if deed is None or not all(word.isdigit() for word in words):
+        if deed is None or not all(word.isdecimal() for word in words):
             raise ValueError(f"command {text!r}: expected crash N, restart N, cut N N, heal N N or heal")
         deed(*map(int, words))
 
@@ -484,6 +541,30 @@ class RaftCluster:
     def __repr__(self) -> str:
         roles = ", ".join(f"{id} {member.view()['role']}" for id, member in self.members.items() if id in self.alive)
         return f"<RaftCluster t={self.now_ms} ms: {roles}>"
+
+
+def _propose_change(node: Node, change: ConfChange) -> None:
+    """A leader says at once what does not fit; otherwise members would find out when they apply it."""
+    raft = node.raft
+    if raft.role == "StateLeader" and not raft.options.disable_conf_change_validation:
+        if raft.pending_conf_index > raft.log.applied:
+            raise RaftError(f"the change at index {raft.pending_conf_index} comes first: it is not applied yet")
+        changed(Change(raft.config, raft.progress), change, last_index=raft.log.last_index)
+    node.propose_conf_change(change)
+
+
+def _check_number(name: str, value: object, least: int, most: int | None = None) -> None:
+    if type(value) is not int or value < least or (most is not None and value > most):
+        expected = f"a whole number, at least {least}" if most is None else f"a number from {least} to {most}"
+        raise ValueError(f"{name} {value!r}: expected {expected}")
+
+
+def _encoded(name: str, text: object) -> bytes:
+    """As UTF-8. ValueError for what is no such text, or holds the character that ends it in an entry."""
+    data = text.encode(errors="ignore") if isinstance(text, str) else b""
+    if data.decode() != text or _TAG in data:
+        raise ValueError(f"{name} {text!r}: expected text without NUL and surrogates, such as x=1")
+    return data
 
 
 def _sides(sides: Iterable[Iterable[int]]) -> str:

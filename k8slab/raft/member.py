@@ -20,7 +20,6 @@ from typing import Any, Protocol
 from k8slab.raft.errors import RaftError
 from k8slab.raft.messages import (
     NONE,
-    ConfChange,
     ConfState,
     Entry,
     Message,
@@ -135,6 +134,8 @@ class Member:
         self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
         self._lead = self.node.raft.lead
         self._has_left = False
+        self.unfit = 0
+        """The index of the last committed change that did not fit, and changed nothing."""
         self._remains: MemoryStorage | None = None  # what the disk holds, once crashed and looked at
         self._emit("raft.start", term=self.node.raft.term, last=self.node.raft.log.last_index)
         network.listen(name, self._receive)
@@ -308,15 +309,17 @@ class Member:
             if entry.data:
                 self.machine.apply(entry)
         else:
-            self._change_group(conf_change_of(entry))
+            self._change_group(entry)
         for listener in list(self.on_apply):
             listener(entry)
 
-    def _change_group(self, change: ConfChange) -> None:
+    def _change_group(self, entry: Entry) -> None:
         """Every member decides alike whether a committed change fits; one that does not changes nothing."""
+        change = conf_change_of(entry)
         try:
             self.conf_state = self.node.apply_conf_change(change)
         except RaftError as error:
+            self.unfit = entry.index
             self._drop(f"change {change}", error)
         else:
             self._emit("raft.config", config=str(self.node.raft.config))
@@ -430,6 +433,7 @@ def _log_view(storage: MemoryStorage) -> dict[str, Any]:
 def shown(entry: Entry, most: int = 24) -> str:
     """What an entry holds, in a few characters."""
     if entry.type != "EntryNormal":
-        return f"change {conf_change_of(entry)}".rstrip() if entry.data else "leave joint"
+        change = str(conf_change_of(entry))
+        return f"change {change}" if change else "leave joint"
     text = entry.data.partition(b"\x00")[0].decode("utf-8", "replace") or "an empty entry"
     return text if len(text) <= most else text[: most - 1] + "…"

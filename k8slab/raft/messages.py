@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from k8slab.raft.errors import RaftError
 
@@ -209,14 +209,18 @@ class ConfChange(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, *, transition: Transition = "auto", v1: bool = False) -> ConfChange:
-        """From `v1 l2 r3 u4`: add voter 1, add learner 2, remove 3, update 4. RaftError for other texts.
+        """From `v1 l2 r3 u4`: add voter 1, add learner 2, remove 3, update 4. RaftError for anything else.
 
         >>> ConfChange.parse("v4 r1").changes
         (ConfChangeSingle(type='AddNode', node=4), ConfChangeSingle(type='RemoveNode', node=1))
         """
+        if not isinstance(text, str):
+            raise RaftError(f"changes {text!r}: expected text, such as v4")
+        if transition not in get_args(Transition):
+            raise RaftError(f"transition {transition!r}: expected one of {', '.join(get_args(Transition))}")
         changes = []
         for word in text.split():
-            if word[0] not in _CHANGES or not word[1:].isdigit():
+            if word[0] not in _CHANGES or not word[1:].isdecimal():
                 raise RaftError(f"change {word!r}: expected v, l, r or u and a node id, such as v4")
             changes.append(ConfChangeSingle(_CHANGES[word[0]], int(word[1:])))
         if v1 and len(changes) != 1:

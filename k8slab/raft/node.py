@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import get_args
 
 from k8slab.raft import membership
 from k8slab.raft.errors import PeerNotFoundError, RaftError, StepLocalMessageError
@@ -34,6 +35,7 @@ from k8slab.raft.messages import (
     EntryID,
     HardState,
     Message,
+    MessageType,
     ReadState,
     Snapshot,
     SoftState,
@@ -45,8 +47,11 @@ from k8slab.raft.storage import Storage
 
 __all__ = ["Node", "Ready"]
 
-_LOCAL = ("MsgHup", "MsgBeat", "MsgUnreachable", "MsgSnapStatus", "MsgCheckQuorum")
-_RESPONSES = ("MsgAppResp", "MsgVoteResp", "MsgHeartbeatResp", "MsgUnreachable", "MsgReadIndexResp", "MsgPreVoteResp")
+_TYPES = frozenset(get_args(MessageType))
+_LOCAL = frozenset(("MsgHup", "MsgBeat", "MsgUnreachable", "MsgSnapStatus", "MsgCheckQuorum"))
+_RESPONSES = frozenset(
+    ("MsgAppResp", "MsgVoteResp", "MsgHeartbeatResp", "MsgUnreachable", "MsgReadIndexResp", "MsgPreVoteResp")
+)
 
 
 @dataclass(slots=True)
@@ -86,7 +91,14 @@ class Node:
         self.raft.tick()
 
     def step(self, message: Message) -> None:
-        """A message came from the network. ProposalDroppedError, StepLocalMessageError, PeerNotFoundError."""
+        """A message came from the network. ProposalDroppedError, StepLocalMessageError, PeerNotFoundError.
+
+        ValueError for what is no message, or one of an unknown type.
+        """
+        if not isinstance(message, Message):
+            raise ValueError(f"message {message!r}: expected a Message")
+        if message.type not in _TYPES:
+            raise ValueError(f"type {message.type!r} of a message: expected one of {', '.join(sorted(_TYPES))}")
         if message.type in _LOCAL:
             raise StepLocalMessageError
         if message.type in _RESPONSES and message.sender not in self.raft.progress:
@@ -95,10 +107,14 @@ class Node:
 
     def propose(self, data: bytes) -> None:
         """Have `data` appended to the log, if all goes well. ProposalDroppedError when nobody takes it."""
+        if not isinstance(data, bytes):
+            raise ValueError(f"data {data!r}: expected bytes")
         self.raft.step(Message("MsgProp", sender=self.raft.id, entries=(Entry(data=data),)))
 
     def propose_conf_change(self, change: ConfChange) -> None:
         """Have the group changed; `apply_conf_change` when it is committed."""
+        if not isinstance(change, ConfChange):
+            raise ValueError(f"change {change!r}: expected a ConfChange, such as ConfChange.parse('v4')")
         self.raft.step(Message("MsgProp", entries=(change.entry(),)))
 
     def apply_conf_change(self, change: ConfChange) -> ConfState:

@@ -7,7 +7,7 @@ Simplified: no asynchronous storage writes (what is saved is reported by `advanc
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from k8slab.raft.confchange import Change, Configuration, restore
@@ -60,6 +60,13 @@ class RaftConfig:
     step_down_on_removal: bool = False
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            value, kind = getattr(self, field.name), type(field.default)
+            if field.name == "id" or kind is int:
+                if type(value) is not int or value < 0:
+                    raise RaftError(f"{field.name} {value!r}: expected a whole number, at least 0")
+            elif kind is bool and type(value) is not bool:
+                raise RaftError(f"{field.name} {value!r}: expected True or False")
         if self.id == NONE:
             raise RaftError("cannot use none as id")
         if self.heartbeat_tick <= 0:

@@ -2,7 +2,9 @@
 
 One file of records, each with its length and a checksum over everything before it and itself. A record that is not
 whole at the end is a torn write, which nobody was promised: it is cut off. A checksum that is wrong elsewhere means
-that the file was changed behind the node's back: it refuses to start.
+that the file was changed behind the node's back: it refuses to start. So does a length that points behind the end
+although the checksum holds for fewer bytes: not the record is torn, the length is wrong. (etcd's has no such test; it
+takes any record that ends early, at the end of its last file, for a torn one.)
 
 >>> import random
 >>> from k8slab.sim import Disk
@@ -116,6 +118,7 @@ class WriteAheadLog:
             length, checksum = _HEAD.unpack_from(data, at)
             record = data[at + _HEAD.size : at + _HEAD.size + length]
             if len(record) < length:
+                self._check_torn(record, checksum)
                 break
             if zlib.crc32(record, self._crc) != checksum or not record:
                 raise CRCMismatchError
@@ -126,15 +129,25 @@ class WriteAheadLog:
             self.disk.replace(LOG, data[:at])
             self.disk.sync(LOG)
 
+    def _check_torn(self, rest: bytes, checksum: int) -> None:
+        """CRCMismatchError when a record at the start of `rest` is whole, so that it is its length that was changed."""
+        crc = self._crc
+        for byte in rest:
+            crc = zlib.crc32(bytes((byte,)), crc)
+            if crc == checksum:
+                raise CRCMismatchError
+
     def _load_snapshot(self) -> Snapshot:
         if SNAPSHOT not in self.disk.names():
             return Snapshot()
         data = self.disk.read(SNAPSHOT)
         if not data:
             raise SnapshotFileError("snap: empty snapshot")
-        if len(data) < 8 or zlib.crc32(data[8:]) != struct.unpack_from("<II", data)[1]:
+        if len(data) < _HEAD.size:
             raise SnapshotFileError
-        length = struct.unpack_from("<I", data)[0]
+        length, checksum = _HEAD.unpack_from(data)
+        if _snapshot_checksum(length, data[_HEAD.size :]) != checksum:
+            raise SnapshotFileError
         about = json.loads(data[8 : 8 + length])
         voters, learners, outgoing, learners_next, auto_leave = about["conf_state"]
         conf = ConfState(tuple(voters), tuple(learners), tuple(outgoing), tuple(learners_next), auto_leave)
@@ -154,4 +167,9 @@ def _packed_snapshot(snapshot: Snapshot) -> bytes:
     about = {"index": snapshot.index, "term": snapshot.term, "conf_state": list(snapshot.conf_state)}
     head = json.dumps(about, sort_keys=True).encode()
     body = head + snapshot.data
-    return struct.pack("<II", len(head), zlib.crc32(body)) + body
+    return _HEAD.pack(len(head), _snapshot_checksum(len(head), body)) + body
+
+
+def _snapshot_checksum(length: int, body: bytes) -> int:
+    """Over the length of the head, too: it says where the state begins."""
+    return zlib.crc32(body, zlib.crc32(struct.pack("<I", length)))

@@ -14,6 +14,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from k8slab.sim.latency import check_bounds
+
 __all__ = ["Disk", "DiskError"]
 
 _SECTOR = 512
@@ -40,6 +42,7 @@ class Disk:
     """Files by name. `capacity` in bytes; `fail_next` makes the next operations of a kind fail."""
 
     def __init__(self, rng: random.Random, *, capacity: int | None = None, sync_ms: tuple[int, int] = (0, 0)) -> None:
+        check_bounds("sync_ms", sync_ms)
         self._rng = rng
         self.capacity = capacity
         self._sync_ms = sync_ms

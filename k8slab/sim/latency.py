@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-__all__ = ["PROFILES", "LatencyProfile", "latency_profile"]
+__all__ = ["PROFILES", "LatencyProfile", "check_bounds", "latency_profile"]
 
 
 class LatencyProfile(NamedTuple):
@@ -29,6 +29,15 @@ class LatencyProfile(NamedTuple):
 
     def watch(self, rng: random.Random) -> int:
         return _draw(self.watch_ms, rng)
+
+
+def check_bounds(name: str, bounds: object) -> None:
+    """ValueError unless `bounds` are two whole numbers of milliseconds, 0 <= low <= high."""
+    if isinstance(bounds, tuple | list) and len(bounds) == 2 and all(type(bound) is int for bound in bounds):
+        low, high = bounds
+        if 0 <= low <= high:
+            return
+    raise ValueError(f"{name} {bounds!r}: expected two numbers, 0 <= low <= high")
 
 
 def _draw(bounds: tuple[int, int], rng: random.Random) -> int:

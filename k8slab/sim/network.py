@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from k8slab.sim.latency import check_bounds
 from k8slab.sim.loop import Loop
 from k8slab.sim.order import matches
 
@@ -35,19 +36,23 @@ class Faults:
     def __post_init__(self) -> None:
         for name in ("loss", "duplicate"):
             value = getattr(self, name)
-            if not 0 <= value <= 1:
+            if not isinstance(value, int | float) or not 0 <= value <= 1:
                 raise ValueError(f"{name} {value!r}: expected a probability between 0 and 1")
-        low, high = self.delay_ms
-        if not 0 <= low <= high:
-            raise ValueError(f"delay_ms {self.delay_ms!r}: expected two numbers, 0 <= low <= high")
+        check_bounds("delay_ms", self.delay_ms)
 
 
 class Network:
-    """Carries messages between endpoints on the loop's clock; randomness from its own stream. `sent`: how many."""
+    """Carries messages between endpoints on the loop's clock; randomness from its own stream. `sent`: how many.
+
+    `groups`: names of those who share it, each of whose endpoints begin with its name.
+    """
 
     def __init__(self, loop: Loop, faults: Faults | None = None, *, stream: str = "network") -> None:
+        if not isinstance(faults, Faults | None):
+            raise ValueError(f"faults {faults!r}: expected Faults")
         self.loop = loop
         self.faults = faults or Faults()
+        self.groups: set[str] = set()
         self.in_flight: dict[int, tuple[str, str, Any]] = {}
         self._rng = loop.stream(stream)
         self._receivers: dict[str, Callable[[str, Any], None]] = {}

@@ -71,10 +71,34 @@ def test_a_one_way_cut_blocks_one_way_and_also_what_is_in_flight() -> None:
     assert not network.blocked("kubelet/n1", "apiserver/0")
 
 
-@pytest.mark.parametrize("bad", [{"loss": 1.5}, {"duplicate": -0.1}, {"delay_ms": (5, 2)}], ids=str)
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"loss": 1.5},
+        {"loss": "x"},
+        {"duplicate": -0.1},
+        {"delay_ms": (5, 2)},
+        {"delay_ms": (-1, 2)},
+        {"delay_ms": -1},
+        {"delay_ms": ("a", "b")},
+        {"delay_ms": (1, 2, 3)},
+    ],
+    ids=str,
+)
 def test_impossible_faults_are_refused_by_name(bad: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         Faults(**bad)  # type: ignore[arg-type]
+
+
+def test_a_network_takes_faults_and_nothing_else() -> None:
+    with pytest.raises(ValueError, match=r"^faults 'x': expected Faults$"):
+        Network(Loop(), "x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [5, (5, 1), (-1, -1), ("a", "b")], ids=str)
+def test_a_disk_takes_the_bounds_of_a_delay(bad: object) -> None:
+    with pytest.raises(ValueError, match=r"^sync_ms .*: expected two numbers, 0 <= low <= high$"):
+        Disk(random.Random(1), sync_ms=bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(30))
