@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from k8slab.etcd.errors import SnapshotError
-from k8slab.etcd.fields import check_data, check_fields
+from k8slab.etcd.fields import MOST, check_data, check_fields
 from k8slab.etcd.lease import MAX_LEASE_TTL
 from k8slab.etcd.messages import AlarmMember, AlarmType, KeyValue, LeaseGrantRequest
 from k8slab.etcd.pages import PAGE_SIZE
@@ -33,8 +33,8 @@ from k8slab.etcd.wire import decode_kv, encode_kv
 
 __all__ = ["Image", "SnapshotStatus", "pack", "snapshot_status", "unpack"]
 
-MAX_REVISION = 2**62
-"""No snapshot takes a store further: numbers have 63 bits, and as many revisions shall be left for writes."""
+MAX_BUMPED = 2**62
+"""No bump takes a store further: revisions have 63 bits, and half of them are left for writes."""
 
 _MAGIC = b"k8slab etcd 1\n"
 _SHA = hashlib.sha256().digest_size
@@ -60,13 +60,14 @@ class Image:
         """The same so many revisions later, with everything before to be compacted. ValueError unless given both."""
         if not isinstance(bump_revision, int) or bump_revision < 0:
             raise ValueError(f"bump_revision is {bump_revision!r}, expected 0 or more")
-        if self.revision + bump_revision > MAX_REVISION:
-            raise ValueError(f"bump_revision is {bump_revision}, expected at most {MAX_REVISION - self.revision}")
         if (bump_revision > 0) != mark_compacted:
             raise ValueError("--mark-compacted required if --revision-bump > 0")
         if not bump_revision:
             return self
         latest = self.revision + bump_revision
+        if latest > MAX_BUMPED:
+            most = max(0, MAX_BUMPED - self.revision)
+            raise ValueError(f"bump_revision is {bump_revision}, expected at most {most}")
         return replace(self, revision=latest, compact_revision=latest, must_compact=True)
 
 
@@ -157,7 +158,7 @@ def _image(content: bytes) -> Image:
         len(content),
     )
     last = records[-1][0].main if records else 1
-    if not (-1 <= image.compact_revision <= image.revision and last <= image.revision <= MAX_REVISION):
+    if not (-1 <= image.compact_revision <= image.revision and last <= image.revision <= MOST):
         raise ValueError(f"revision {image.revision}, compacted at {image.compact_revision}, last record {last}")
     return image
 
