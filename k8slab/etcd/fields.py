@@ -89,6 +89,7 @@ ZEROS = {
 
 RESULTS = ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
 TARGETS = ("VERSION", "CREATE", "MOD", "VALUE", "LEASE")
+_PARTS = (tuple, list)
 _COMPARE_KEY = Field(3, "key of a Compare", "bytes")
 _COMPARE_END = Field(64, "range_end of a Compare", "bytes")
 _OPERAND = Field(0, "operand of a Compare", "int")
@@ -113,9 +114,9 @@ def check_field(field: Field, value: Any) -> None:
 def check_fields(message: Any) -> None:
     """`check_field` of every field. Of a transaction: that its three parts are tuples or lists, not what is in them."""
     if isinstance(message, TxnRequest):
-        for name, part in zip(message._fields, message, strict=True):
-            if type(part) is not tuple and not isinstance(part, list):
-                raise TypeError(f"{name} of a TxnRequest is {part!r}, expected a tuple or a list")
+        for position, part in enumerate(message):
+            if not isinstance(part, _PARTS):
+                raise TypeError(f"{message._fields[position]} of a TxnRequest is {part!r}, expected a tuple or a list")
         return
     for field in FIELDS[type(message)]:
         check_field(field, getattr(message, field.name))
@@ -125,12 +126,14 @@ def check_compare(compare: Compare) -> None:
     """As `check_fields`, of a condition."""
     if not isinstance(compare, Compare):
         raise TypeError(f"condition of a TxnRequest is {compare!r}, expected a Compare")
-    if compare.target not in TARGETS or compare.result not in RESULTS:
+    key, target, result, operand, range_end = compare
+    if target not in TARGETS or result not in RESULTS:
         raise ValueError(f"compare {compare!r}: expected a target of {TARGETS} and a result of {RESULTS}")
-    if not type(compare.key) is type(compare.range_end) is bytes:
-        check_field(_COMPARE_KEY, compare.key)
-        check_field(_COMPARE_END, compare.range_end)
-    check_field(_VALUE if compare.target == "VALUE" else _OPERAND, compare.operand)
+    if not type(key) is type(range_end) is bytes:
+        check_field(_COMPARE_KEY, key)
+        check_field(_COMPARE_END, range_end)
+    if target == "VALUE" or type(operand) is not int or not LEAST <= operand <= MOST:
+        check_field(_VALUE if target == "VALUE" else _OPERAND, operand)
 
 
 def check_data(data: object) -> None:
