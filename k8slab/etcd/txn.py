@@ -114,7 +114,7 @@ def check_txn_request(request: TxnRequest, max_ops: int = MAX_TXN_OPS) -> None:
 def check_branches(request: TxnRequest) -> None:
     """Raise DuplicateKeyError if a branch of a transaction writes a key twice."""
     for branch in (request.success, request.failure):
-        if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
+        if len(branch) > 1 or (branch and isinstance(branch[0], TxnRequest)):
             check_intervals(branch)
 
 
