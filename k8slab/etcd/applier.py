@@ -23,6 +23,7 @@ from typing import Any
 
 from k8slab.etcd.alarms import AlarmStore
 from k8slab.etcd.errors import CorruptError, EtcdError, NoSpaceError
+from k8slab.etcd.fields import check_fields
 from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
     AlarmAction,
@@ -80,9 +81,9 @@ class Applier:
         if isinstance(request, AlarmRequest):
             return self._alarm(request)
         self._check_alarms(request)
-        fits = self.quota.is_available(request, self.store.db_size)
+        size = self.store.db_size
         response = self._carry_out(request, now_ms)
-        if not fits and not self.alarms.get(AlarmType.NOSPACE):
+        if not self.quota.is_available(request, size) and not self.alarms.get(AlarmType.NOSPACE):
             raise NoSpaceError
         return response
 
@@ -145,6 +146,7 @@ class Applier:
         raise TypeError(f"request is {request!r}, expected one of those that stand in a log")
 
     def _alarm(self, request: AlarmRequest) -> AlarmResponse:
+        check_fields(request)
         action, alarm = AlarmAction(request.action), AlarmType(request.alarm)
         if action == AlarmAction.GET:
             return AlarmResponse(self.store.revision, self.alarms.get(alarm))

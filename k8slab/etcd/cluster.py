@@ -123,6 +123,7 @@ class EtcdCluster:
         self._applied = 0
         self._name = name
         self._elected_ms = 0
+        self._closed = False
         self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
         self.raft = RaftCluster(
             size,
@@ -226,6 +227,7 @@ class EtcdCluster:
 
     def server(self, id: int) -> EtcdServer:
         """A member's state."""
+        self._member(id)
         return self.machines[id].server
 
     def store(self, id: int) -> Store:
@@ -258,15 +260,21 @@ class EtcdCluster:
         answer: LoggedResponse = await self._wait(self._propose(id, request))
         return answer
 
+    def _member(self, id: int) -> Member:
+        member = self.raft.members.get(id) if isinstance(id, int) else None
+        if member is None:
+            raise ValueError(f"member is {id!r}, expected one of {', '.join(map(str, self.raft.members))}")
+        return member
+
     def _alive(self, id: int) -> Member:
-        member = self.raft.members.get(id)
-        if member is None or not member.component.alive:
+        member = self._member(id)
+        if not member.component.alive:
             raise StoppedError
         return member
 
     def is_reachable(self, id: int, source: str) -> bool:
         """Whether a client that is called `source` in the network can ask member `id`."""
-        member, network = self.raft.members[id], self.raft.network
+        member, network = self._member(id), self.raft.network
         here = member.component.alive
         return here and not network.blocked(source, member.name) and not network.blocked(member.name, source)
 
@@ -275,8 +283,8 @@ class EtcdCluster:
         number = id << 48 | self._number
         answer: Future[LoggedResponse] = Future(self.loop)
         machine = self.machines[id]
-        machine.answers[number] = answer
         data = encode(request, number)
+        machine.answers[number] = answer
 
         def propose(node: Node) -> None:
             if answer.done:  # whoever asked has given up
@@ -307,8 +315,12 @@ class EtcdCluster:
         return self.store(id).watch(key, range_end, start_revision=start_revision, **options)
 
     def do(self, request: LoggedRequest, *, via: int | None = None) -> LoggedResponse:
-        """Run until a request is answered. Raises EtcdError."""
-        if via is None:
+        """Run until a request is answered. Raises EtcdError; TypeError or ValueError for a request that is none."""
+        if self._closed:
+            raise ValueError("the cluster is closed, expected one that runs")
+        if via is not None:
+            self._member(via)
+        else:
             self.raft.run(until=self.raft.has_leader)
             via = self.leader or (self.raft.alive or [1])[0]
         task = self.loop.spawn("you/request", self.attempt(via, request))
@@ -368,6 +380,7 @@ class EtcdCluster:
 
     def close(self) -> None:
         """End everything."""
+        self._closed = True
         self.raft.close()
 
 

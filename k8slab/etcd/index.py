@@ -40,22 +40,30 @@ class TreeIndex:
                 insort(self._keys, key)
         return index.put(revision)
 
-    def restore(self, revision: Revision, kv: KeyValue) -> bool:
+    def restore(self, revision: Revision, kv: KeyValue) -> None:
         """Take in a record of a snapshot, oldest first: of a key that compaction went over, the first that is left.
 
-        False for one that can't be: a deletion of a key that does not live.
+        ValueError for one that can't be: a deletion of a key that does not live, a put that continues no life of it.
         """
         index = self._indexes.get(kv.key)
         if kv.version == 0:
             if index is None or not index.is_alive:
-                return False
+                raise ValueError(f"record {revision} deletes {kv.key!r}, which does not live")
+            if kv != KeyValue(kv.key, 0, revision.main, 0, b""):
+                raise ValueError(f"record {revision} deletes {kv.key!r} and holds more than that: {kv}")
             index.tombstone(revision)
-        elif index is None:
-            generation = self.put(kv.key, revision)
+            return
+        generation = self.put(kv.key, revision)
+        if index is None and kv.version > 1:  # compaction took the puts before it, each of a revision of its own
+            first, last = 2, revision.main - kv.version + 1
             generation.created, generation.version = Revision(kv.create_revision), kv.version
         else:
-            index.put(revision)
-        return True
+            first = last = generation.created.main
+        if kv.version != generation.version or not first <= kv.create_revision <= last:
+            raise ValueError(
+                f"record {revision} of {kv.key!r} has version {kv.version} and create_revision {kv.create_revision}, "
+                f"expected {generation.version} and {first} to {last}"
+            )
 
     def tombstone(self, key: bytes, revision: Revision) -> None:
         self._indexes[key].tombstone(revision)

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.etcd.errors import LeaseExistError, LeaseNotFoundError, LeaseTTLTooLargeError, NotPrimaryError
+from k8slab.etcd.fields import check_fields
+from k8slab.etcd.messages import LeaseGrantRequest
 
 __all__ = ["MAX_LEASE_TTL", "Lease", "Lessor", "min_lease_ttl"]
 
@@ -76,8 +78,7 @@ class Lessor:
 
     def grant(self, id: int, ttl: int, now_ms: int = 0) -> Lease:
         """A new lease. Raises LeaseExistError, LeaseTTLTooLargeError; LeaseNotFoundError for id 0, which is none."""
-        if not isinstance(ttl, int):
-            raise TypeError(f"ttl of lease {id!r} is {ttl!r}, expected whole seconds")
+        check_fields(LeaseGrantRequest(ttl, id))
         if id == 0:
             raise LeaseNotFoundError
         if ttl > MAX_LEASE_TTL:

@@ -97,8 +97,10 @@ class EtcdServer:
     def prepare(self, request: LoggedRequest) -> LoggedRequest:
         """What to propose for a request: itself, with an id if it is a lease without one. Raises EtcdError.
 
-        After a NoSpaceError the caller proposes `self.alarm()`, as etcd does. An error here has changed nothing.
+        TypeError or ValueError for what no log could carry. After a NoSpaceError the caller proposes `self.alarm()`, as
+        etcd does. An error here has changed nothing.
         """
+        size = encoded_size(request)
         if not self.applier.quota.is_available(request, self.store.db_size):
             raise NoSpaceError
         if isinstance(request, RangeRequest | PutRequest | DeleteRangeRequest | TxnRequest):
@@ -107,7 +109,8 @@ class EtcdServer:
             check_branches(request)
         if isinstance(request, LeaseGrantRequest) and request.id == 0:
             request = request._replace(id=self._lease_id())
-        if encoded_size(request) > self.max_request_bytes:
+            size = encoded_size(request)
+        if size > self.max_request_bytes:
             raise RequestTooLargeError
         return request
 

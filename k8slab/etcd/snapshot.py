@@ -24,12 +24,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from k8slab.etcd.errors import SnapshotError
-from k8slab.etcd.messages import AlarmMember, AlarmType, KeyValue
+from k8slab.etcd.fields import MOST, check_data, check_fields
+from k8slab.etcd.lease import MAX_LEASE_TTL
+from k8slab.etcd.messages import AlarmMember, AlarmType, KeyValue, LeaseGrantRequest
 from k8slab.etcd.pages import PAGE_SIZE
 from k8slab.etcd.revision import Revision
 from k8slab.etcd.wire import decode_kv, encode_kv
 
 __all__ = ["Image", "SnapshotStatus", "pack", "snapshot_status", "unpack"]
+
+MAX_BUMPED = 2**62
+"""No bump takes a store further: revisions have 63 bits, and half of them are left for writes."""
 
 _MAGIC = b"k8slab etcd 1\n"
 _SHA = hashlib.sha256().digest_size
@@ -60,6 +65,9 @@ class Image:
         if not bump_revision:
             return self
         latest = self.revision + bump_revision
+        if latest > MAX_BUMPED:
+            most = max(0, MAX_BUMPED - self.revision)
+            raise ValueError(f"bump_revision is {bump_revision}, expected at most {most}")
         return replace(self, revision=latest, compact_revision=latest, must_compact=True)
 
 
@@ -93,6 +101,7 @@ def pack(image: Image) -> bytes:
 
 def unpack(data: bytes, *, skip_hash_check: bool = False) -> Image:
     """What a snapshot holds. Raises SnapshotError, with the texts of `etcdutl snapshot restore`."""
+    check_data(data)
     if len(data) < _SHA:
         raise SnapshotError(f"seek snapshot: invalid argument: {len(data)} bytes, expected at least {_SHA}")
     has_hash = len(data) % _SECTOR == _SHA
@@ -136,19 +145,20 @@ def _image(content: bytes) -> Image:
             raise ValueError(f"a record ends at {at}, the file at {len(content)}")
         revision, kv = Revision(main, sub), decode_kv(content[at - length : at])
         before = records[-1][0] if records else Revision(0, 0)
-        if mark != b"_" or revision <= before or kv.mod_revision != main or is_tombstone != (kv.version == 0):
+        is_own = mark == b"_" and kv.mod_revision == main and is_tombstone == (kv.version == 0)
+        if not is_own or sub < 0 or revision <= before:
             raise ValueError(f"record {revision} of key {kv.key!r} does not fit what stands before it")
         records.append((revision, kv))
     image = Image(
         _number(header["revision"]),
         _number(header["compact_revision"]),
-        tuple((_number(id), _number(ttl)) for id, ttl in header["leases"]),
+        tuple(_lease(id, ttl) for id, ttl in header["leases"]),
         tuple(records),
         tuple(AlarmMember(_number(member), AlarmType(alarm)) for member, alarm in header["alarms"]),
         len(content),
     )
     last = records[-1][0].main if records else 1
-    if not -1 <= image.compact_revision <= image.revision or last > image.revision:
+    if not (-1 <= image.compact_revision <= image.revision and last <= image.revision <= MOST):
         raise ValueError(f"revision {image.revision}, compacted at {image.compact_revision}, last record {last}")
     return image
 
@@ -157,6 +167,15 @@ def _number(value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"{value!r}, expected a number")
     return value
+
+
+def _lease(id: int, ttl: int) -> tuple[int, int]:
+    check_fields(LeaseGrantRequest(ttl, id))
+    if id == 0 or ttl > MAX_LEASE_TTL:
+        raise ValueError(
+            f"lease {id} of {ttl} seconds, expected an id other than 0 and at most {MAX_LEASE_TTL} seconds"
+        )
+    return id, ttl
 
 
 def _revision_bytes(revision: Revision, kv: KeyValue) -> bytes:

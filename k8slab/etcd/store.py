@@ -17,9 +17,11 @@ from k8slab.etcd.errors import (
     LeaseNotFoundError,
     SnapshotError,
 )
+from k8slab.etcd.fields import check_fields
 from k8slab.etcd.index import TreeIndex
 from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
+    CompactionRequest,
     Compare,
     DeleteRangeRequest,
     DeleteRangeResponse,
@@ -118,7 +120,7 @@ class Store:
         The branches of nested transactions are chosen before anything is written. Raises the EtcdError of the first
         request that can't be carried out; the store is unchanged then.
         """
-        request = TxnRequest(tuple(compare), tuple(success), tuple(failure))
+        request = TxnRequest(compare, success, failure)
         check_request(request, max_ops)
         check_branches(request)
         path: list[bool] = []
@@ -142,6 +144,7 @@ class Store:
 
         Raises CompactedError if that has happened already, FutureRevisionError beyond the current revision.
         """
+        check_fields(CompactionRequest(revision))
         if revision <= self.compact_revision:
             raise CompactedError
         if revision > self.revision:
@@ -166,8 +169,6 @@ class Store:
         where a loop does that every 100 ms. A start before `compact_revision` ends the watch with a response that
         says so. `filters` suppress events: "NOPUT", "NODELETE".
         """
-        if start_revision < 0:
-            raise ValueError(f"start_revision is {start_revision}, expected 0 or more")
         watcher = self._hub.watch(key, range_end, start_revision, prev_kv, filters)
         if sync:
             self.sync_watchers()
@@ -242,8 +243,10 @@ class Store:
         index = TreeIndex()
         attached: dict[bytes, int] = {}
         for revision, kv in image.records:
-            if not index.restore(revision, kv):
-                raise SnapshotError(f"invalid database: record {revision} deletes {kv.key!r}, which does not live")
+            try:
+                index.restore(revision, kv)
+            except ValueError as wrong:
+                raise SnapshotError(f"invalid database: {wrong}") from wrong
             attached[kv.key] = kv.lease
         granted = dict(image.leases)
         if orphans := [key for key, lease in attached.items() if lease and lease not in granted]:

@@ -15,6 +15,7 @@ from k8slab.etcd.errors import (
     TooManyOpsError,
     ValueProvidedError,
 )
+from k8slab.etcd.fields import LEAST, MOST, check_compare, check_fields
 from k8slab.etcd.messages import (
     Compare,
     CompareResult,
@@ -24,8 +25,6 @@ from k8slab.etcd.messages import (
     PutRequest,
     RangeRequest,
     Request,
-    SortOrder,
-    SortTarget,
     TxnRequest,
 )
 
@@ -33,81 +32,89 @@ MAX_TXN_OPS = 128
 
 Interval = tuple[bytes, bytes]
 
-_TARGETS = tuple(CompareTarget)
-_RESULTS = tuple(CompareResult)
-_SORT_TARGETS = tuple(SortTarget)
-_SORT_ORDERS = tuple(SortOrder)
 _ACTUAL: dict[str, Callable[[KeyValue], int]] = {
     CompareTarget.VERSION: attrgetter("version"),
     CompareTarget.CREATE: attrgetter("create_revision"),
     CompareTarget.MOD: attrgetter("mod_revision"),
     CompareTarget.LEASE: attrgetter("lease"),
 }
-_OPERATIONS = (RangeRequest, PutRequest, DeleteRangeRequest)
+_INTERVALS = (RangeRequest, DeleteRangeRequest)
+_PLAIN = {kind: kind(b"")[2:] for kind in _INTERVALS}
 _ABSENT = KeyValue(b"", 0, 0, 0, b"")
 
 
 def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
-    """Raise the EtcdError for a request that could never be executed; TypeError for one that is none."""
-    if isinstance(request, TxnRequest):
+    """Raise the EtcdError for a request that could never be executed; TypeError or ValueError for one that is none."""
+    if isinstance(request, PutRequest):
+        _check_put(request)
+    elif isinstance(request, TxnRequest):
         check_txn_request(request, max_ops)
-        return
-    if not isinstance(request, _OPERATIONS):
+    elif isinstance(request, _INTERVALS):
+        # check_fields alone would do, and take half the time of a read
+        if not (type(request[0]) is type(request[1]) is bytes and request[2:] == _PLAIN[type(request)]):
+            check_fields(request)
+        if not request.key:
+            raise EmptyKeyError
+    else:
         raise TypeError(
             f"request is {request!r}, expected a RangeRequest, PutRequest, DeleteRangeRequest or TxnRequest"
         )
-    if not isinstance(request.key, bytes):
-        raise TypeError(f"key is {request.key!r}, expected bytes")
-    if not request.key:
+
+
+def _check_put(request: PutRequest) -> None:
+    key, value, lease, prev_kv, ignore_value, ignore_lease = request
+    # check_fields alone would do, and take a third of the time of a put
+    if not (
+        type(key) is type(value) is bytes
+        and type(lease) is int
+        and LEAST <= lease <= MOST
+        and type(prev_kv) is type(ignore_value) is type(ignore_lease) is bool
+    ):
+        check_fields(request)
+    if not key:
         raise EmptyKeyError
-    if isinstance(request, RangeRequest):
-        if request.sort_target not in _SORT_TARGETS:
-            SortTarget(request.sort_target)  # raises the ValueError
-        if request.sort_order not in _SORT_ORDERS:
-            SortOrder(request.sort_order)
-    elif isinstance(request, PutRequest):
-        if not isinstance(request.value, bytes):
-            raise TypeError(f"value of key {request.key!r} is {request.value!r}, expected bytes")
-        if request.ignore_value and request.value:
-            raise ValueProvidedError
-        if request.ignore_lease and request.lease:
-            raise LeaseProvidedError
+    if ignore_value and value:
+        raise ValueProvidedError
+    if ignore_lease and lease:
+        raise LeaseProvidedError
 
 
 def is_readonly(request: object) -> bool:
     """A range, or a transaction whose branches hold ranges alone: it needs no place in a log. A nested one does."""
     if isinstance(request, TxnRequest):
-        return all(isinstance(operation, RangeRequest) for operation in (*request.success, *request.failure))
+        return all(isinstance(operation, RangeRequest) for operation in _operations(request))
     return isinstance(request, RangeRequest)
 
 
 def is_serializable(request: object) -> bool:
     """A read that any member may answer at once: every range of it says so."""
-    ranges = (*request.success, *request.failure) if isinstance(request, TxnRequest) else (request,)
+    ranges = _operations(request) if isinstance(request, TxnRequest) else (request,)
     return all(isinstance(one, RangeRequest) and one.serializable for one in ranges)
+
+
+def _operations(request: TxnRequest) -> tuple[Request, ...]:
+    check_fields(request)
+    return (*request.success, *request.failure)
 
 
 def check_txn_request(request: TxnRequest, max_ops: int = MAX_TXN_OPS) -> None:
     """Limits, keys and operands of a transaction and of those nested in it."""
+    both = _operations(request)
     operations = max(len(request.compare), len(request.success), len(request.failure))
     if operations > max_ops:
         raise TooManyOpsError
     for compare in request.compare:
+        check_compare(compare)
         if not compare.key:
             raise EmptyKeyError
-        if compare.target not in _TARGETS or compare.result not in _RESULTS:
-            raise ValueError(f"compare {compare!r}: expected a target of {_TARGETS} and a result of {_RESULTS}")
-        wanted = bytes if compare.target == CompareTarget.VALUE else int
-        if not isinstance(compare.operand, wanted):
-            raise TypeError(f"operand of compare {compare!r} is {compare.operand!r}, expected {wanted.__name__}")
-    for operation in (*request.success, *request.failure):
+    for operation in both:
         check_request(operation, max_ops - operations)
 
 
 def check_branches(request: TxnRequest) -> None:
     """Raise DuplicateKeyError if a branch of a transaction writes a key twice."""
     for branch in (request.success, request.failure):
-        if len(branch) > 1 or any(isinstance(operation, TxnRequest) for operation in branch):
+        if len(branch) > 1 or (branch and isinstance(branch[0], TxnRequest)):
             check_intervals(branch)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from k8slab.etcd.errors import EMPTY_WATCHER_RANGE
+from k8slab.etcd.fields import Field, check_field
 from k8slab.etcd.messages import (
     FROM_KEY,
     Event,
@@ -28,6 +29,8 @@ from k8slab.etcd.messages import (
     WatchResponse,
 )
 
+_FIELDS = (Field(1, "key", "bytes"), Field(2, "range_end", "bytes"), Field(3, "start_revision", "int"))
+_FILTER = Field(5, "filter", tuple(WatchFilter))
 BATCH_REVISIONS = 1_000
 """At most so many revisions go to an unsynced watcher in one response."""
 
@@ -150,6 +153,15 @@ class WatchHub:
         watch_id: int | None = None,
     ) -> Watcher:
         """A new watcher, unsynced when `start_revision` is not in the future. 0 means from now on."""
+        for field, value in zip(_FIELDS, (key, range_end, start_revision), strict=True):
+            check_field(field, value)
+        if start_revision < 0:
+            raise ValueError(f"start_revision is {start_revision}, expected 0 or more")
+        if isinstance(filters, str) or not isinstance(filters, Iterable):
+            raise TypeError(f"filters is {filters!r}, expected a list of {', '.join(WatchFilter)}")
+        filters = tuple(filters)
+        for name in filters:
+            check_field(_FILTER, name)
         number = self._next_number
         self._next_number += 1
         watcher = Watcher(

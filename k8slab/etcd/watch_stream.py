@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from k8slab.etcd.errors import DUPLICATE_WATCH_ID
+from k8slab.etcd.fields import Field, check_field
 from k8slab.etcd.messages import Event, WatchResponse
 from k8slab.etcd.watch import Channel, Watcher, WatchHub, refusal
 from k8slab.etcd.wire import encode_kv
@@ -44,6 +45,7 @@ PROGRESS_INTERVAL_MS = 600_000
 
 MIN_PROGRESS_INTERVAL_MS = 100
 FRAGMENT_BYTES = 1_572_864 + 512 * 1024
+_WATCH_ID = Field(7, "watch_id", "int")
 _EVENT_BYTES = 16  # tags, lengths and type of an event
 
 
@@ -104,8 +106,7 @@ class WatchStream:
         """
         if self.closed:
             raise ValueError("the watch stream is closed, expected an open one")
-        if start_revision < 0:
-            raise ValueError(f"start_revision is {start_revision}, expected 0 or more")
+        check_field(_WATCH_ID, watch_id)
         if watch_id == 0:
             while self._next_id in self.watchers:
                 self._next_id += 1

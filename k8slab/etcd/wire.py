@@ -15,8 +15,19 @@ Simplified: no user and no authentication revision in the header.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
+from k8slab.etcd.fields import (
+    FIELDS,
+    RESULTS,
+    TARGETS,
+    ZEROS,
+    Field,
+    check_compare,
+    check_data,
+    check_field,
+    check_fields,
+)
 from k8slab.etcd.messages import (
     AlarmRequest,
     CompactionRequest,
@@ -38,57 +49,6 @@ Value: TypeAlias = Any
 _VARINT, _LENGTH = 0, 2
 
 
-class _Field(NamedTuple):
-    """Number and name of a field. `kind`: "int", "bytes", "bool", or the names of an enum from number 0 on."""
-
-    number: int
-    name: str
-    kind: str | tuple[str, ...]
-
-
-_FIELDS: dict[type, tuple[_Field, ...]] = {
-    RangeRequest: (
-        _Field(1, "key", "bytes"),
-        _Field(2, "range_end", "bytes"),
-        _Field(3, "limit", "int"),
-        _Field(4, "revision", "int"),
-        _Field(5, "sort_order", ("NONE", "ASCEND", "DESCEND")),
-        _Field(6, "sort_target", ("KEY", "VERSION", "CREATE", "MOD", "VALUE")),
-        _Field(7, "serializable", "bool"),
-        _Field(8, "keys_only", "bool"),
-        _Field(9, "count_only", "bool"),
-        _Field(10, "min_mod_revision", "int"),
-        _Field(11, "max_mod_revision", "int"),
-        _Field(12, "min_create_revision", "int"),
-        _Field(13, "max_create_revision", "int"),
-    ),
-    PutRequest: (
-        _Field(1, "key", "bytes"),
-        _Field(2, "value", "bytes"),
-        _Field(3, "lease", "int"),
-        _Field(4, "prev_kv", "bool"),
-        _Field(5, "ignore_value", "bool"),
-        _Field(6, "ignore_lease", "bool"),
-    ),
-    DeleteRangeRequest: (_Field(1, "key", "bytes"), _Field(2, "range_end", "bytes"), _Field(3, "prev_kv", "bool")),
-    CompactionRequest: (_Field(1, "revision", "int"), _Field(2, "physical", "bool")),
-    LeaseGrantRequest: (_Field(1, "ttl", "int"), _Field(2, "id", "int")),
-    LeaseRevokeRequest: (_Field(1, "id", "int"),),
-    AlarmRequest: (
-        _Field(1, "action", ("GET", "ACTIVATE", "DEACTIVATE")),
-        _Field(2, "member_id", "int"),
-        _Field(3, "alarm", ("NONE", "NOSPACE", "CORRUPT")),
-    ),
-    KeyValue: (
-        _Field(1, "key", "bytes"),
-        _Field(2, "create_revision", "int"),
-        _Field(3, "mod_revision", "int"),
-        _Field(4, "version", "int"),
-        _Field(5, "value", "bytes"),
-        _Field(6, "lease", "int"),
-    ),
-}
-_ZERO: dict[str, Value] = {"int": 0, "bytes": b"", "bool": False}
 _LOGGED: dict[int, type] = {
     3: RangeRequest,
     4: PutRequest,
@@ -101,13 +61,14 @@ _LOGGED: dict[int, type] = {
 }
 _HEADER, _HEADER_ID = 100, 1
 _OPERATIONS: dict[int, type] = {1: RangeRequest, 2: PutRequest, 3: DeleteRangeRequest, 4: TxnRequest}
-_RESULTS = ("EQUAL", "GREATER", "LESS", "NOT_EQUAL")
-_TARGETS = ("VERSION", "CREATE", "MOD", "VALUE", "LEASE")
 _OPERANDS = {"VERSION": 4, "CREATE": 5, "MOD": 6, "VALUE": 7, "LEASE": 8}
 
 
 def encode(request: LoggedRequest, id: int = 0) -> bytes:
-    """The request as an InternalRaftRequest. `id` (64 bits) tells who proposed it that it is this one."""
+    """The request as an InternalRaftRequest. `id` (64 bits) tells who proposed it that it is this one.
+
+    Raises TypeError or ValueError for what the fields cannot hold; nothing is cut to fit.
+    """
     if not isinstance(id, int) or not 0 <= id < 2**64:
         raise ValueError(f"id is {id!r}, expected a number of 64 bits")
     number = next((number for number, kind in _LOGGED.items() if isinstance(request, kind)), None)
@@ -119,7 +80,8 @@ def encode(request: LoggedRequest, id: int = 0) -> bytes:
 
 
 def decode(data: bytes) -> tuple[int, LoggedRequest]:
-    """The id and the request of an encoded one. Raises ValueError for anything else."""
+    """The id and the request of an encoded one. Raises ValueError for anything else; TypeError for what is no bytes."""
+    check_data(data)
     id, request = 0, None
     for number, value in _parse(data):
         if number == _HEADER:
@@ -153,36 +115,33 @@ def decode_kv(data: bytes) -> KeyValue:
 
 def _body(message: Any) -> bytes:
     if isinstance(message, TxnRequest):
+        check_fields(message)
         parts = [_message(1, _compare(compare)) for compare in message.compare]
         parts += [_message(2, _operation(operation)) for operation in message.success]
         parts += [_message(3, _operation(operation)) for operation in message.failure]
         return b"".join(parts)
-    return b"".join(_field(field, getattr(message, field.name)) for field in _FIELDS[type(message)])
+    fields = [(field, getattr(message, field.name), zero) for field, zero in ZEROS[type(message)]]
+    return b"".join([_field(field, value) for field, value, zero in fields if value is not zero])
 
 
-def _field(field: _Field, value: Value) -> bytes:
+def _field(field: Field, value: Value) -> bytes:
+    check_field(field, value)
     if isinstance(field.kind, tuple):
-        if value not in field.kind:
-            raise ValueError(f"{field.name} is {value!r}, expected one of {', '.join(field.kind)}")
         return _int(field.number, field.kind.index(value))
-    wanted = bytes if field.kind == "bytes" else int
-    if not isinstance(value, wanted):
-        raise TypeError(f"{field.name} is {value!r}, expected {wanted.__name__}")
     if isinstance(value, bytes):
         return _message(field.number, value) if value else b""
     return _int(field.number, int(value))
 
 
 def _compare(compare: Compare) -> bytes:
-    if compare.result not in _RESULTS or compare.target not in _TARGETS:
-        raise ValueError(f"compare {compare!r}: expected a target of {_TARGETS} and a result of {_RESULTS}")
-    parts = _int(1, _RESULTS.index(compare.result)) + _int(2, _TARGETS.index(compare.target))
+    check_compare(compare)
+    parts = _int(1, RESULTS.index(compare.result)) + _int(2, TARGETS.index(compare.target))
     parts += _message(3, compare.key) if compare.key else b""
     number = _OPERANDS[compare.target]
-    if compare.target == "VALUE":
-        parts += _message(number, _bytes(compare.operand, "operand of a Compare"))
+    if isinstance(compare.operand, bytes):
+        parts += _message(number, compare.operand)
     else:
-        parts += _varint(number << 3 | _VARINT) + _varint(_whole(compare.operand, "operand of a Compare"))
+        parts += _varint(number << 3 | _VARINT) + _varint(compare.operand)
     return parts + (_message(64, compare.range_end) if compare.range_end else b"")
 
 
@@ -250,10 +209,8 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
 def _read(kind: type, data: bytes) -> Any:
     if kind is TxnRequest:
         return _read_txn(data)
-    values: dict[str, Value] = {}
-    fields = {field.number: field for field in _FIELDS[kind]}
-    for field in fields.values():
-        values[field.name] = field.kind[0] if isinstance(field.kind, tuple) else _ZERO[field.kind]
+    values: dict[str, Value] = {field.name: zero for field, zero in ZEROS[kind]}
+    fields = {field.number: field for field in FIELDS[kind]}
     for number, value in _parse(data):
         if number not in fields:
             raise ValueError(f"field {number} of a {kind.__name__}, expected one of {list(fields)}")
@@ -261,7 +218,7 @@ def _read(kind: type, data: bytes) -> Any:
     return kind(**values)
 
 
-def _typed(kind: type, field: _Field, value: Value) -> Value:
+def _typed(kind: type, field: Field, value: Value) -> Value:
     where = f"{field.name} of a {kind.__name__}"
     if field.kind == "bytes":
         return _bytes(value, where)
@@ -282,8 +239,8 @@ def _read_txn(data: bytes) -> TxnRequest:
 
 def _read_compare(data: bytes) -> Compare:
     values: dict[int, Value] = dict(_parse(data))
-    result = _name(_RESULTS, values.get(1, 0), "result of a Compare")
-    target = _name(_TARGETS, values.get(2, 0), "target of a Compare")
+    result = _name(RESULTS, values.get(1, 0), "result of a Compare")
+    target = _name(TARGETS, values.get(2, 0), "target of a Compare")
     where = "operand of a Compare"
     operand: int | bytes
     if target == "VALUE":

@@ -139,6 +139,32 @@ def test_every_cut_and_every_changed_byte_is_refused() -> None:
             restored(GOOD[:at] + bytes([GOOD[at] ^ 1]) + GOOD[at + 1 :])
 
 
+def test_every_changed_byte_under_its_own_hash_is_refused_or_makes_a_store_that_works() -> None:
+    content = GOOD[:-32]
+    taken = 0
+    for at in range(len(content.rstrip(b"\0"))):
+        store = Store()
+        for flip in (0x02, 0x01, 0xFF):
+            changed = content[:at] + bytes([content[at] ^ flip]) + content[at + 1 :]
+            try:
+                store.restore(changed + hashlib.sha256(changed).digest())
+            except SnapshotError:
+                continue
+            taken += 1
+            store.check_invariants()
+            assert store.put(b"more").revision == store.revision
+            restored(store.snapshot())
+    assert taken > 100, "changed keys and values at least"
+
+
+def test_a_store_bumped_as_far_as_can_be_goes_on() -> None:
+    copy = restored(GOOD, bump_revision=2**62 - 23, mark_compacted=True)
+    assert copy.put(b"x").revision == 2**62 + 1
+    assert restored(copy.snapshot()).revision == 2**62 + 1
+    with pytest.raises(ValueError, match="bump_revision is 1, expected at most 0"):
+        restored(copy.snapshot(), bump_revision=1, mark_compacted=True)
+
+
 def test_without_the_check_of_the_hash_a_copied_file_is_taken_and_nonsense_is_not() -> None:
     assert restored(GOOD[:-32], skip_hash_check=True).revision == 23
     refused = []
@@ -157,6 +183,11 @@ def test_without_the_check_of_the_hash_a_copied_file_is_taken_and_nonsense_is_no
     [
         pytest.param({"bump_revision": 5}, "--mark-compacted required if --revision-bump > 0", id="the bump alone"),
         pytest.param({"mark_compacted": True}, "--mark-compacted required if", id="the mark alone"),
+        pytest.param(
+            {"bump_revision": 2**70, "mark_compacted": True},
+            f"bump_revision is {2**70}, expected at most {2**62 - 23}",
+            id="a bump beyond what numbers hold",
+        ),
         pytest.param({"bump_revision": -1}, "bump_revision is -1, expected 0 or more", id="a step back"),
     ],
 )
@@ -166,6 +197,10 @@ def test_bumping_and_marking_go_together(options: dict[str, Any], message: str) 
 
 
 put = (Revision(2), KeyValue(b"k", 2, 2, 1, b"v"))
+late = (Revision(2), KeyValue(b"k", 9, 2, 1, b"v"))
+later = (Revision(3), KeyValue(b"k", 3, 3, 2, b"v"))
+too_often = (Revision(3), KeyValue(b"k", 2, 3, 3, b"v"))
+marked = (Revision(3), KeyValue(b"k", 0, 3, 0, b"", 7))
 leased = (Revision(2), KeyValue(b"k", 2, 2, 1, b"v", 7))
 gone = (Revision(3), KeyValue(b"k", 0, 3, 0, b""))
 gone_again = (Revision(4), KeyValue(b"k", 0, 4, 0, b""))
@@ -233,6 +268,16 @@ def test_with_a_bump_history_is_compacted_away() -> None:
         pytest.param([put, gone, gone_again], (), "record 4.0 deletes b'k', which does not", id="deleted twice"),
         pytest.param([gone], (), "record 3.0 deletes b'k', which does not live", id="a deletion of nothing"),
         pytest.param([leased], (), "b'k' hangs on lease 7, which is not there", id="a lease that was not granted"),
+        pytest.param(
+            [late], (), "of b'k' has version 1 and create_revision 9, expected 1 and 2 to", id="created after"
+        ),
+        pytest.param(
+            [put, later], (), "version 2 and create_revision 3, expected 2 and 2 to 2", id="created in between"
+        ),
+        pytest.param([too_often], (), "version 3 and create_revision 2, expected 3 and 2 to 1", id="too many versions"),
+        pytest.param([put, marked], ((7, 60),), "deletes b'k' and holds more than that", id="a deletion with a lease"),
+        pytest.param([put], ((0, 60),), "lease 0 of 60 seconds, expected an id", id="a lease without id"),
+        pytest.param([put], ((7, 10**10),), "lease 7 of 10000000000 seconds, expected", id="a lease of 300 years"),
         pytest.param([gone, put], (), "record 2.0 of key b'k' does not fit", id="records out of order"),
     ],
 )

@@ -177,10 +177,14 @@ def test_ignore_lease_and_a_lease_exclude_each_other() -> None:
     ("call", "message"),
     [
         pytest.param(lambda s: s.put("a", b"1"), "key is 'a', expected bytes", id="a text key"),
-        pytest.param(lambda s: s.put(b"a", "1"), "value of key b'a' is '1', expected bytes", id="a text value"),
+        pytest.param(lambda s: s.put(b"a", "1"), "value is '1', expected bytes", id="a text value"),
         pytest.param(lambda s: s.txn([Compare(b"a", "MOD", "EQUAL", b"1")]), "expected int", id="bytes for an int"),
         pytest.param(lambda s: s.txn([Compare(b"a", "SIZE", "EQUAL", 1)]), "expected a target", id="an unknown target"),
-        pytest.param(lambda s: s.range(b"a", sort_target="SIZE"), "'SIZE' is not a valid", id="an unknown sort"),
+        pytest.param(
+            lambda s: s.range(b"a", sort_target="SIZE"),
+            "sort_target is 'SIZE', expected",
+            id="an unknown sort",
+        ),
         pytest.param(lambda s: s.txn([], ["put"]), "request is 'put', expected a RangeRequest", id="no request"),
         pytest.param(lambda s: s.watch(b"a", start_revision=-1), "start_revision is -1", id="a negative start"),
     ],
