@@ -167,14 +167,14 @@ def _remember(lab: Lab, report: Report) -> None:
 def _replay(lab: Lab, args: argparse.Namespace) -> int:
     from k8slab.lab import LabError, Problem, replay
     from k8slab.lab.show import picture
-    from k8slab.lab.verify import raised_text
+    from k8slab.lab.verify import raised_text, replay_script
     from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     if len(args.check) != 1:
         raise LabError("--replay: expected --check with the name of one check")
     check = lab.spec.check(args.check[0])
     try:
-        script = check.script(args.replay)
+        script = replay_script(lab, check, args.replay)
     except ValueError as error:
         raise LabError(f"--replay: {error}") from None
     path = find_work(lab, args.path or _default(lab))

@@ -116,6 +116,8 @@ class Checker:
 _PLAIN = {
     "unwritten": "Write it: the check plays it, among the operations that its schedule shows.",
     "raised": "Look at the line that raised, and at the schedule before it: what did that line work on?",
+    "misfit": "No line of yours raised this: the check calls your method, or reads what it returned, and that does not "
+    "fit. The docstring says which parameters there are and what it returns.",
     "ended": "Which loop does not end, and what does it wait for? Nothing in a lab waits for real time.",
 }
 """For causes that are the same in every lab."""

@@ -73,10 +73,22 @@ class Raised(NamedTuple):
     code: str = ""
     where: str = ""
 
+    @property
+    def misfit(self) -> str:
+        """Why the lab's drive could not call the solution, or not use what it returned, when no line of the solution
+        raised this: a missing method, other parameters, a value of another type. "" if one did."""
+        if self.line:
+            return ""
+        return self.text if self.text and self.type in _SAYS_ALL else str(self)
+
     def __str__(self) -> str:
         place = self.where if self.where not in ("", "<module>") else f"line {self.line}"
         where = f" in {place}: {self.code}" if self.line else ""
         return f"{self.type}: {self.text}{where}" if self.text else f"{self.type}{where}"
+
+
+_SAYS_ALL = ("AttributeError", "NameError", "TypeError", "ValueError")
+"""Of these the text alone says what does not fit."""
 
 
 class Odd(NamedTuple):
@@ -183,21 +195,13 @@ class Check:
             found.append(Case(tuple(self.generate(stream)), hidden=True))
         return found
 
-    def script(self, text: str) -> Script:
-        """A script for this check, as `--replay` takes it. ValueError names the first operation that its own schedules
-        could not hold, and what it takes."""
-        script = parse_script(text)
-        known: dict[str, list[Op]] = {}
+    def operations(self) -> dict[str, list[Op]]:
+        """By their first word all operations of this check's schedules, in the order in which they come."""
+        found: dict[str, list[Op]] = {}
         for case in self.cases("0"):
             for op in case.script:
-                known.setdefault(op[0], []).append(op)
-        for op in script:
-            if op[0] not in known:
-                raise ValueError(f"{op[0]!r}: expected one of {', '.join(known)}")
-            if not any(_is_like(op, other) for other in known[op[0]]):
-                ways = list({len(other): " ".join(other) for other in reversed(known[op[0]])}.values())
-                raise ValueError(f"{' '.join(op)!r}: {op[0]} takes words as in {' or '.join(map(repr, ways))}")
-        return script
+                found.setdefault(op[0], []).append(op)
+        return found
 
     def ladder(self, cause: str) -> Sequence[str]:
         """The hints for `cause`."""
@@ -237,6 +241,23 @@ class LabSpec:
     def needs(self, check: Check) -> tuple[str, ...]:
         """The names of the solution that a check plays with."""
         return check.needs or tuple(self.names)
+
+    def script(self, check: Check, text: str) -> Script:
+        """A script for a check, as `--replay` takes it: in the words of all checks of its setting. ValueError names the
+        first operation that is none of theirs, and what it takes."""
+        script = parse_script(text)
+        known: dict[str, list[Op]] = {}
+        for one in (check, *self.checks):
+            if one.setting == check.setting:
+                for verb, ops in one.operations().items():
+                    known.setdefault(verb, []).extend(ops)
+        for op in script:
+            if op[0] not in known:
+                raise ValueError(f"{op[0]!r}: expected one of {', '.join(known)}")
+            if not any(_is_like(op, other) for other in known[op[0]]):
+                ways = list({len(other): " ".join(other) for other in reversed(known[op[0]])}.values())
+                raise ValueError(f"{' '.join(op)!r}: {op[0]} takes words as in {' or '.join(map(repr, ways))}")
+        return script
 
     @property
     def points(self) -> int:

@@ -44,9 +44,12 @@ def answer_text(value: Any) -> str:
     """An answer in a few characters: nothing for None."""
     if value is None:
         return ""
-    if isinstance(value, (Raised, Odd)):
-        return f"raised {value.type}" if isinstance(value, Raised) else str(value)
-    text = value if isinstance(value, str) else repr(value)
+    if isinstance(value, Odd):
+        return str(value)
+    if isinstance(value, Raised) and not value.misfit:
+        return f"raised {value.type}"
+    said = value.misfit if isinstance(value, Raised) else value
+    text = said if isinstance(said, str) else repr(said)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

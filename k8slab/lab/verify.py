@@ -21,7 +21,7 @@ from k8slab.lab.runner import Limits, Problem, Runner, Session, Setup, default_r
 from k8slab.lab.shrink import shrink
 from k8slab.lab.source import Lab, names_of
 
-__all__ = ["judge", "raised_text", "replay", "setup_of", "verify"]
+__all__ = ["judge", "raised_text", "replay", "replay_script", "setup_of", "verify"]
 
 _LOST_SECONDS = 15.0
 """How much time a solution may lose in cases that end early or are slow; what is left then counts as failed."""
@@ -121,6 +121,19 @@ def replay(
         session.close()
 
 
+def replay_script(lab: Lab, check: Check, text: str, *, runner: Runner | None = None) -> Script:
+    """A script that somebody wrote for a check. ValueError: it has words that the lab does not know, or is none that
+    this check can judge: it would accuse the lab's own solution."""
+    script = lab.spec.script(check, text)
+    broken = replay(lab, lab.solution, check, script, runner=runner).broken
+    if broken is not None and broken.cause != "ended":
+        raise ValueError(
+            f"{check.name} cannot judge this schedule: at {' '.join(script[broken.step - 1])!r} it accuses the lab's "
+            f"own solution, too; expected one like its own, of {', '.join(check.operations())}"
+        )
+    return script
+
+
 def load_text(lab: Lab, code: str, raised: Raised, elsewhere: Collection[str] = ()) -> str:
     """What was raised while the solution was loaded, at a place that a learner finds: cells have no line 63."""
     text = re.sub(r" \(<solution>, line \d+\)", "", raised.text)
@@ -170,8 +183,9 @@ def raised_text(raised: Raised, elsewhere: Collection[str] = ()) -> str:
 
 
 def judge(check: Check, record: Record, elsewhere: Collection[str] = ()) -> Broken | None:
-    """What is wrong with a record: an early end, something raised, no plain value, else what the check finds.
-    `elsewhere`: as for `verify`. What is said is at most 300 characters long: a part of it may be an answer."""
+    """What is wrong with a record: an early end, something raised, a call or an answer that does not fit, no plain
+    value, else what the check finds. `elsewhere`: as for `verify`. What is said is at most 300 characters long: a part
+    of it may be an answer."""
     broken = _judged(check, record, elsewhere)
     if broken is None or len(broken.why) <= _MOST_WHY:
         return broken
@@ -187,6 +201,8 @@ def _judged(check: Check, record: Record, elsewhere: Collection[str]) -> Broken 
         for one in record.steps:
             if isinstance(one.result, Raised) and one.result.type == "NotImplementedError":
                 return Broken(one.number, f"{one.result.where or 'it'} is not written yet", "unwritten")
+            if isinstance(one.result, Raised) and one.result.misfit:
+                return Broken(one.number, f"{one.result.misfit}, in {' '.join(one.op)!r}", "misfit")
             if isinstance(one.result, Raised):
                 return Broken(one.number, f"{' '.join(one.op)!r} raised {raised_text(one.result, elsewhere)}", "raised")
     for one in record.steps:

@@ -157,6 +157,12 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
             "--replay: 'later a soon': later takes words as in 'later ",
             id="no number",
         ),
+        pytest.param(
+            ["lab", "verify", "09", "x.py", "--check", "backs-off", "--replay", "when a; forget a; when a"],
+            1,
+            "--replay: backs-off cannot judge this schedule: at 'when a' it accuses the lab's own solution, too",
+            id="not for this check",
+        ),
         pytest.param(["lab"], 2, "", id="no verb"),
         pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
         pytest.param(["grade", ".", "--lab", "99"], 2, "expected one of", id="no lab to grade"),
