@@ -83,8 +83,8 @@ class Player:
     def _error(self, error, revision, first):
         """An error in words. Raised again, if it is not one of etcd's, from the first good revision to the newest."""
         is_etcds = isinstance(error, ValueError) and str(error).startswith(REFUSAL)
-        is_other = isinstance(error, (NotImplementedError, MemoryError))
-        if is_other or (not is_etcds and first <= revision <= self.store.revision):
+        is_for_the_kit = isinstance(error, (NotImplementedError, MemoryError))
+        if is_for_the_kit or (not is_etcds and first <= revision <= _number(self.store.revision, "revision")):
             raise error
         return str(error) if is_etcds else f"{type(error).__name__}: {' '.join(str(error).split())}"
 
