@@ -17,6 +17,8 @@ Judge: TypeAlias = Callable[[Sequence[Step]], Broken | None]
 COMPACTED = "etcdserver: mvcc: required revision has been compacted"
 FUTURE = "etcdserver: mvcc: required revision is a future revision"
 REFUSAL = "etcdserver: "
+OTHER_ERROR = re.compile(r"[^\W\d]\w*: ")
+"""How an answer begins that is an error, and none of etcd's."""
 KEYS, VALUES = ("a", "aa", "ab", "b", "c"), ("x", "y", "z")
 
 
@@ -142,7 +144,7 @@ def _faults(steps: Sequence[Step]) -> Iterator[Broken]:
     changes = Changes()
     for step in steps:
         refusal = changes.refusal(step.op)
-        if refusal or step.result.startswith(REFUSAL):
+        if refusal or step.result.startswith(REFUSAL) or OTHER_ERROR.match(step.result):
             fault = _refused(step, refusal, changes)
         elif step.verb in ("get", "get-at"):
             fault = next(_read(step, changes), None)
@@ -168,6 +170,8 @@ def _refused(step: Step, refusal: str, changes: Changes) -> Fault | None:
         return "refuses", f"{where}, {asked!r} can be answered, and it says: {found}"
     if found.startswith(REFUSAL):
         return "other-text", f"{where}: expected {refusal!r} for {asked!r}, found {found!r}"
+    if OTHER_ERROR.match(found):
+        return "other-error", f"{where}: expected ValueError({refusal!r}) for {asked!r}, found {found}"
     kind = "future" if refusal == FUTURE else "compacted"
     return f"answers-the-{kind}", f"{where}; {asked!r} has no answer but an error, and it says: {found}"
 
@@ -227,14 +231,37 @@ def _records(step: Step, changes: Changes) -> Fault | None:
         return None
     where = f"compacted at {changes.compacted}" if changes.compacted else "never compacted"
     why = f"{where}: expected the records {_shown(right)}; found {step.result}"
-    plain = [one._replace(puts=0) for one in right]
-    for one in plain:
-        if one not in found:
+    by_place, expected = {_place(one): one for one in found}, {_place(one) for one in right}
+    for one in right:
+        if _place(one) not in by_place:
             return _not_kept(one, changes), f"{where}, and the record {one} is not kept"
     for one in found:
-        if one not in plain:
+        if _place(one) not in expected:
             return _kept(one, changes), f"{where}, and the record {one} is still kept"
+    for one in right:
+        for cause, what in _other_numbers(one, by_place[_place(one)], changes):
+            return cause, f"records: {what}: expected {one}, found {_with_numbers(by_place[_place(one)])}"
     return "records-order", why
+
+
+def _with_numbers(record: Record) -> str:
+    """As `drive.py` writes it: a tombstone with numbers is not shown as one without."""
+    if (record.value, record.created, record.version) == ("", 0, 0):
+        return str(record)
+    return f"{record.key}={record.value} @{record.at} c{record.created} v{record.version}"
+
+
+def _place(record: Record) -> tuple[str, int]:
+    """What no other record has."""
+    return record.key, record.at
+
+
+def _other_numbers(right: Record, found: Record, changes: Changes) -> Iterator[Fault]:
+    """(cause, what) for a record that is kept, and is another one than it should be."""
+    if right.version:
+        yield from _differences(right, found, changes.revision, changes)
+    elif (found.value, found.created, found.version) != ("", 0, 0):
+        yield "tombstone-has-numbers", "a tombstone has no value, create_revision 0 and version 0"
 
 
 def _not_kept(record: Record, changes: Changes) -> str:
@@ -459,6 +486,17 @@ def lives(rng: random.Random) -> list[Op]:
     return writer.ops
 
 
+def other_lives(rng: random.Random) -> list[Op]:
+    """The same; some are deleted by an interval, one at a time: how many revisions more would be, others ask."""
+    writer = Writer(rng, KEYS[:2])
+    for _ in range(rng.randint(8, 16)):
+        rng.choice((writer.put, writer.put, writer.delete_living, writer.get))()
+        if rng.random() < 0.2:
+            writer.delete(*rng.choice((("a", "aa"), ("aa", "b"))))
+        writer.say("get", rng.choice(writer.keys))
+    return writer.ops
+
+
 def deleted(rng: random.Random) -> list[Op]:
     """Deletes of one key, of several, of none."""
     writer = Writer(rng)
@@ -653,7 +691,10 @@ HINTS: dict[str, Sequence[str]] = {
         "One list for each life, with the revisions of its puts and, if it has ended, of its tombstone.",
         "A get makes no revision, and neither does the delete of a key that is not there.",
     ],
-    "lives-run-together": ["A life ends with its tombstone: the next put begins a new list."],
+    "lives-run-together": [
+        "A life ends with its tombstone: the next put begins a new list.",
+        "Also after a compaction: a tombstone that is kept ends its list, if it is all that is left of its life, too.",
+    ],
     "lives-cut-up": ["Only a tombstone ends a life. And no list is empty."],
     "lives-after-compaction": [
         "generations tells what is kept: the revisions of exactly those records that records() still returns.",
@@ -668,6 +709,11 @@ HINTS: dict[str, Sequence[str]] = {
         "Remember the revision of the last compaction. range: smaller ones are refused. compact: itself, too.",
     ],
     "other-text": ["Two errors, two texts: COMPACTED for what is gone, FUTURE for what is not made yet."],
+    "other-error": [
+        "This is to be refused, and an error came. Clients see its type and its text: are they those of the docstring?",
+        "Look at the revision first, before any record. For what is gone: raise ValueError(COMPACTED). For what is not "
+        "made yet: raise ValueError(FUTURE).",
+    ],
     "drops-the-live-revision": LIVE,
     "counts-anew": [
         "Compaction took records away. How did you find the version of the next one?",
@@ -676,6 +722,10 @@ HINTS: dict[str, Sequence[str]] = {
     "loses-a-deletion": [
         "A watcher may still ask for every change from the compacted revision on. The delete is one of them.",
         "A tombstone from before the compacted revision goes. One at this revision, or after it, stays.",
+    ],
+    "tombstone-has-numbers": [
+        "The record of the delete is kept. What did you write into it?",
+        'KeyValue(key, "", 0, revision, 0): only its key and its mod_revision say something.',
     ],
     "drops-a-change": ["Everything from the compacted revision on is kept: this very revision is the first of it."],
     "record-missing": ["records() gives all that is kept, tombstones too; before the first compaction that is all."],
@@ -757,8 +807,9 @@ LAB = LabSpec(
             {
                 "again": "put a x; put a y; delete a; put a z; get a; put a x; get a",
                 "another key stays": "put a x; put b y; put b z; delete a; put b x; get b",
+                "by an interval": "put a x; put b x; delete a b; put a z; get a",
             },
-            lives,
+            other_lives,
         ),
         _check(
             "a-delete-is-one-change",
@@ -806,7 +857,7 @@ LAB = LabSpec(
             "refuses-the-future",
             "A revision that is not made yet cannot be read or compacted",
             1,
-            ("answers-the-future", "other-text"),
+            ("answers-the-future", "other-text", "other-error"),
             {"next": "put a x; get-at 2 a; get-at 3 a; compact 3; get-at 2 a; put a y; get-at 3 a; get a"},
             beyond,
         ),
@@ -814,7 +865,7 @@ LAB = LabSpec(
             "refuses-the-compacted",
             "What was compacted cannot be read, nor compacted again; the compacted revision itself can be read",
             2,
-            ("answers-the-compacted", "other-text", "drops-the-live-revision"),
+            ("answers-the-compacted", "other-text", "other-error", "drops-the-live-revision"),
             {
                 "around it": "put a x; put a y; put a z; compact 3; get-at 2 a; get-at 3 a; get-at 4 a; compact 3; "
                 "compact 2; compact 4; get a",
@@ -838,7 +889,14 @@ LAB = LabSpec(
             "compaction-keeps-every-change-since",
             "Every change from the compacted revision on is kept, deletes as well",
             2,
-            ("loses-a-deletion", "drops-a-change", "drops-the-live-revision", "record-missing", "records-order"),
+            (
+                "loses-a-deletion",
+                "drops-a-change",
+                "drops-the-live-revision",
+                "record-missing",
+                "records-order",
+                "tombstone-has-numbers",
+            ),
             {
                 "before it": "put b x; put a y; put a z; records",
                 "a delete, just then": "put a x; delete a; put b y; compact 3; records; lives a",
@@ -855,12 +913,15 @@ LAB = LabSpec(
                 "keeps-old-tombstones",
                 "record-invented",
                 "lives-after-compaction",
+                "lives-run-together",
+                "lives-cut-up",
                 "record-missing",
             ),
             {
                 "older ones": "put a x; put a y; put a z; compact 3; records; lives a",
                 "a life": "put a x; delete a; put b y; compact 4; records; lives a",
                 "and the next": "put a x; delete a; put a y; put a z; compact 4; records; lives a",
+                "its end is left": "put a x; delete a; put a y; compact 3; lives a",
             },
             kept,
         ),

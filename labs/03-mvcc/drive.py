@@ -1,7 +1,8 @@
 """Plays operations on a learner's `Mvcc`. Runs in the child, next to the learner's code; does not know what is right.
 
 A record is written `a=x @3 c2 v2` (the value x, written at 3, created at 2, version 2), a tombstone `a gone @4`. A
-refusal with a text of etcd's is an answer too.
+refusal with a text of etcd's is an answer too. So is any error, `KeyError: 2`, at a revision before the one that the
+store has compacted or after the one that it says is the newest; elsewhere that is a mistake, and told with its line.
 """
 
 REFUSAL = "etcdserver: "
@@ -42,6 +43,7 @@ class Player:
 
     def __init__(self, names):
         self.store = names["Mvcc"]()
+        self.compacted = 0
 
     def revision(self):
         return f"at {_number(self.store.revision, 'revision')}"
@@ -57,10 +59,18 @@ class Player:
         return _records(self.store.range(key, end), "range")
 
     def get_at(self, revision, key, end=""):
-        return _records(self.store.range(key, end, int(revision)), "range")
+        try:
+            found = self.store.range(key, end, int(revision))
+        except Exception as error:
+            return self._error(error, int(revision), self.compacted)
+        return _records(found, "range")
 
     def compact(self, revision):
-        self.store.compact(int(revision))
+        try:
+            self.store.compact(int(revision))
+        except Exception as error:
+            return self._error(error, int(revision), self.compacted + 1)
+        self.compacted = max(self.compacted, int(revision))
         return f"done, {self.revision()}"
 
     def lives(self, key):
@@ -69,6 +79,14 @@ class Player:
 
     def records(self):
         return _records(self.store.records(), "records")
+
+    def _error(self, error, revision, first):
+        """An error in words. Raised again, if it is not one of etcd's, from the first good revision to the newest."""
+        is_etcds = isinstance(error, ValueError) and str(error).startswith(REFUSAL)
+        is_for_the_kit = isinstance(error, (NotImplementedError, MemoryError))
+        if is_for_the_kit or (not is_etcds and first <= revision <= _number(self.store.revision, "revision")):
+            raise error
+        return str(error) if is_etcds else f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def drive(names, setting):

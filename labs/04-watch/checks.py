@@ -69,6 +69,8 @@ class Watch:
     missing: int
     waiting: list[tuple[Response, str]] = field(default_factory=list)
     got: list[Response] = field(default_factory=list)
+    later: list[Response] = field(default_factory=list)  # what it is handed after something wrong
+    is_fed: bool = False  # sync has given it everything; since then it was handed nothing that notify told
     was_slow: bool = False
     is_lost: bool = False  # it was handed something wrong: what follows from that is not told again
 
@@ -157,7 +159,7 @@ class World:
                     watch.missing, watch.was_slow = one.revision, True
                     return
                 watch.waiting.append((Response(one.revision, wanted), how))
-        watch.missing, watch.state = self.revision + 1, "up to date"
+        watch.missing, watch.state, watch.is_fed = self.revision + 1, "up to date", True
 
     # -- what readers do -------------------------------------------------------------------------
 
@@ -213,33 +215,51 @@ Fault: TypeAlias = tuple[str, str]
 def _faults(steps: Sequence[Step]) -> Iterator[Broken]:
     """All that is wrong, step by step; of each watch the first thing alone."""
     world = World()
-    for step in steps:
+    for number, step in enumerate(steps):
         if step.verb not in ("take", "drain"):
             world.do(step.op)
             continue
         watch = world.watches.get(step.op[1])
         if watch is None or watch.is_lost:
             continue
-        fault = _taken(step, watch, world)
+        fault = _taken(step, watch, world, steps[number + 1 :])
         if fault is not None:
             watch.is_lost = True
             yield Broken(step.number, fault[1], fault[0])
 
 
-def _taken(step: Step, watch: Watch, world: World) -> Fault | None:
-    """One response, or all that there are, one after the other."""
-    found = [] if step.result == "nothing" else [_parsed(text) for text in step.result.split(" | ")]
-    for response in found:
+def _responses(step: Step) -> list[Response]:
+    return [] if step.result == "nothing" else [_parsed(text) for text in step.result.split(" | ")]
+
+
+def _handed(client: str, steps: Sequence[Step]) -> Iterator[Response]:
+    """What a client is handed in these steps, until it watches anew."""
+    for step in steps:
+        if step.result is None or step.op[1:2] != (client,):
+            continue
+        if step.verb == "watch":
+            return
+        if step.verb in ("take", "drain"):
+            yield from _responses(step)
+
+
+def _taken(step: Step, watch: Watch, world: World, steps: Sequence[Step]) -> Fault | None:
+    """One response, or all that there are, one after the other. `steps`: those that follow."""
+    found = _responses(step)
+    for number, response in enumerate(found, start=1):
         expected, how = watch.waiting.pop(0) if watch.waiting else (None, "")
         if response != expected:
+            watch.later = [*found[number:], *_handed(watch.client, steps)]
             return _wrong(watch, response, expected, how, world)
         watch.got.append(response)
+        watch.is_fed = watch.is_fed and how != "live"
     if watch.waiting and (step.verb == "drain" or not found):
-        return _nothing(watch, *watch.waiting[0], world)
+        watch.later = [*_handed(watch.client, steps)]
+        return _nothing(watch, *watch.waiting[0])
     return None
 
 
-def _nothing(watch: Watch, expected: Response, how: str, world: World) -> Fault:
+def _nothing(watch: Watch, expected: Response, how: str) -> Fault:
     """It was handed nothing, and something should wait."""
     told = f"{watch.client} watches {' up to '.join(watch.keys)} from {watch.start} on; {expected} should wait for it"
     if how == "compaction":
@@ -247,11 +267,21 @@ def _nothing(watch: Watch, expected: Response, how: str, world: World) -> Fault:
     if how.startswith("slow"):
         names = " and ".join(how.split()[1:])
         return "blocked", f"{told}, and it was handed nothing, while {names} took nothing: a slow reader stops others"
+    if how in ("live", "replayed") and _are_deletes([one for one, _ in watch.waiting], [*watch.got, *watch.later]):
+        return "loses-a-delete", f"{told}, and it was handed nothing: of all changes, the deletes are left out"
+    if how == "live" and watch.is_fed:
+        return "stays-behind", f"{told}; sync had given it all there was, then this was told: it was handed nothing"
     if how == "live":
         return "not-told", f"{told}, and it was handed nothing"
     if how == "replayed":
         return "not-replayed", f"{told} since the last sync, and it was handed nothing"
     return "not-caught-up", f"{told}: it has made room and sync was called, and it was handed nothing"
+
+
+def _are_deletes(missing: Sequence[Response], handed: Sequence[Response]) -> bool:
+    """Whether deletes alone are missing, and puts alone were handed out."""
+    lost, got = ([value for one in some for _, value in one.events] for some in (missing, handed))
+    return bool(lost and got) and not any(lost) and all(got)
 
 
 def _wrong(watch: Watch, found: Response, expected: Response | None, how: str, world: World) -> Fault:
@@ -267,7 +297,7 @@ def _wrong(watch: Watch, found: Response, expected: Response | None, how: str, w
     if expected is not None and expected.compacted:
         why = f"{told}; it misses revision {watch.missing}, and {world.compacted} was compacted: {right}"
         return "hides-a-compaction", why
-    return _other_events(watch, found, told, right, world) or _order(watch, found, expected, told, right, world)
+    return _other_events(watch, found, told, right, world) or _order(watch, found, expected, how, told, right, world)
 
 
 def _ended(
@@ -309,15 +339,19 @@ def _other_events(watch: Watch, found: Response, told: str, right: str, world: W
     return None
 
 
-def _order(watch: Watch, found: Response, expected: Response | None, told: str, right: str, world: World) -> Fault:
+def _order(
+    watch: Watch, found: Response, expected: Response | None, how: str, told: str, right: str, world: World
+) -> Fault:
     """Whole, and its own, and not the next one."""
     if found in watch.got:
         return "twice", f"{told}, and was handed {found} for the second time"
     if watch.got and found.revision < watch.got[-1].revision:
         return "backwards", f"{told}, had {watch.got[-1]}, and was handed {found} after it"
-    next_owed = next((one for one in world.owed(watch) if one not in watch.got), None)
-    if found != next_owed:
-        return _skipped(watch, expected, next_owed), f"{told}, and was handed {found}; {next_owed} comes before that"
+    missing = [one for one in world.owed(watch) if one not in watch.got]
+    if found not in missing[:1]:
+        why = f"{told}, and was handed {found}; {missing[0] if missing else 'nothing'} comes before that"
+        had_room = how == "live" or not watch.was_slow
+        return _skipped(watch, found, expected, missing) if had_room else "lost-while-slow", why
     if watch.was_slow and watch.state == "behind":
         return "more-than-room", f"{told}; it had {world.room} responses waiting, more should not: {right}"
     if watch.state == "up to date":
@@ -326,16 +360,19 @@ def _order(watch: Watch, found: Response, expected: Response | None, told: str, 
     return "fed-without-sync", f"{told}, is behind, sync was not called since, and it was handed {found}"
 
 
-def _skipped(watch: Watch, expected: Response | None, next_owed: Response | None) -> str:
-    if watch.was_slow:
-        return "lost-while-slow"
+def _skipped(watch: Watch, found: Response, expected: Response | None, missing: Sequence[Response]) -> str:
     if expected is None:
         return "overtakes"
-    return "lost"
+    if expected in watch.later and found not in watch.later:
+        return "out-of-order"
+    handed = [*watch.got, found, *watch.later]
+    return "loses-a-delete" if _are_deletes([one for one in missing if one not in handed], handed) else "lost"
 
 
-ALIVE = ("not-told", "not-replayed", "invented", "empty")
+ALIVE = ("not-told", "stays-behind", "not-replayed", "invented", "empty")
 """Wrong in any hub that does nothing."""
+LOST = ("lost", "loses-a-delete", "out-of-order")
+"""Ways in which a response does not come when it is its turn."""
 
 
 def hub_with(*causes: str) -> Judge:
@@ -437,14 +474,14 @@ class Writer:
 
 
 def live(rng: random.Random) -> list[Op]:
-    """Readers that keep up with what is written."""
-    writer = Writer(rng, 4)
+    """Readers that keep up with what is written, of a key or of all. Nobody is behind: sync may still be unwritten."""
+    writer = Writer(rng, 30, KEYS[:2])
     clients = CLIENTS[: rng.randint(1, 2)]
     for client in clients:
-        writer.watch_all(client)
+        writer.say("watch", client, *rng.choice((("a",), ("a", "d"))), "0")
     for _ in range(rng.randint(3, 6)):
         for _ in range(rng.randint(1, 3)):
-            writer.put()
+            rng.choice((writer.put, writer.put, lambda: writer.say("delete", rng.choice(writer.keys))))()
         for client in clients:
             writer.say(*rng.choice((("drain", client), ("take", client))))
     writer.until_quiet(clients)
@@ -462,14 +499,12 @@ def ranges(rng: random.Random) -> list[Op]:
 
 
 def starting(rng: random.Random) -> list[Op]:
-    """Watches that begin now, or in the future."""
-    writer = Writer(rng, 9)
+    """Watches that begin now, or in the future. Here, too, sync may be unwritten."""
+    writer = Writer(rng, 30)
     for client in CLIENTS:
         for _ in range(rng.randint(1, 3)):
             writer.put(rng.choice(("put", "put", "write")))
         writer.watch_all(client, rng.choice((0, 0, writer.world.revision + rng.randint(1, 3))))
-        if rng.random() < 0.3:
-            writer.say("sync")
     while writer.world.untold:
         writer.say("tell")
     for _ in range(rng.randint(3, 5)):
@@ -712,6 +747,19 @@ HINTS: dict[str, Sequence[str]] = {
         "Queue a Response(revision, events that it wants); take hands out the oldest one.",
         "A watch from 0 begins with history.revision + 1: it is up to date from its first moment.",
     ],
+    "stays-behind": [
+        "After sync has given a watch everything, who feeds it next? notify does, if it knows that it may.",
+        "When the history ends, the watch is up to date: also if its queue is full just then, nothing is missing.",
+        "A full queue concerns the next response, when there is one: notify finds no room, and sets the watch aside.",
+    ],
+    "loses-a-delete": [
+        "A delete is an event like a put, with the value None. Which line of yours takes it for nothing?",
+        "`if value` is false for None. What a watch wants is settled by the keys alone.",
+    ],
+    "out-of-order": [
+        "Everything is there, and comes in another order. Which end of the queue does take look at?",
+        "The oldest one first: what is put in at the end comes out at the front.",
+    ],
     "not-replayed": [
         "The watch begins in the past. Who gives it what is in the history already?",
         "sync: history.since(start) has all of it, oldest first.",
@@ -815,10 +863,10 @@ LAB = LabSpec(
             "tells-what-happens",
             "Who watches from now on is handed each change, in order",
             1,
-            ("twice", "backwards", "lost"),
+            ("twice", "backwards", *LOST),
             {
                 "two": f"{ONE} 0; put a x; take client-1; take client-1; put b y; put a z; drain client-1",
-                "a delete": f"put a x; {ONE} 0; delete a; drain client-1",
+                "a delete": f"{ONE} 0; put a x; delete a; drain client-1",
             },
             live,
         ),
@@ -826,9 +874,10 @@ LAB = LabSpec(
             "only-its-keys",
             "A watch of a key or an interval is handed its own events and no others",
             1,
-            ("other-keys", "lost"),
+            ("other-keys", *LOST),
             {
                 "a key": "watch client-1 a 0; put b x; put a y; put aa z; drain client-1",
+                "its delete": "watch client-1 a 0; put a x; delete a; drain client-1",
                 "an interval": "watch client-1 a c 0; put c x; put b y; put a z; drain client-1",
                 "some of a revision": "watch client-1 a b 0; put a x b y; put b x c y; put aa z; drain client-1",
             },
@@ -838,7 +887,7 @@ LAB = LabSpec(
             "from-now-on",
             "A watch from 0 sees nothing that was written before, a watch of the future nothing before its start",
             1,
-            ("before-its-start", "fed-without-sync", "lost"),
+            ("before-its-start", "fed-without-sync", *LOST),
             {
                 "now": f"put a x; {ONE} 0; put a y; drain client-1",
                 "written, not told": f"write a x; {ONE} 0; tell; put a y; drain client-1",
@@ -850,9 +899,10 @@ LAB = LabSpec(
             "replays-the-past",
             "A watch from an old revision is handed all that has happened since, with the next sync",
             2,
-            ("before-its-start", "lost", "other-keys", "fed-without-sync", "twice"),
+            ("before-its-start", *LOST, "other-keys", "fed-without-sync", "twice"),
             {
                 "all": f"put a x; put b y; delete a; {ONE} 2; take client-1; sync; drain client-1",
+                "a delete": "put a x; delete a; watch client-1 a 2; sync; drain client-1",
                 "a part": f"put a x; put b y; put a z; {ONE} 3; sync; drain client-1; sync; drain client-1",
                 "of some keys": "put a x; put b y; put c z; put a y; watch client-1 b 2; sync; drain client-1",
             },
@@ -862,11 +912,12 @@ LAB = LabSpec(
             "no-seam",
             "Between the past and the present nothing is lost, doubled or turned round",
             3,
-            ("twice", "backwards", "lost", "overtakes", "before-its-start", "fed-without-sync", "ahead-of-notify"),
+            ("twice", "backwards", *LOST, "overtakes", "before-its-start", "fed-without-sync", "ahead-of-notify"),
             {
                 "written while behind": f"put a x; {ONE} 2; put a y; sync; put a z; drain client-1",
                 "told after the sync": f"put a x; {ONE} 2; write a y; sync; tell; put a z; drain client-1",
                 "not behind": f"{ONE} 0; write a x; sync; take client-1; tell; take client-1",
+                "full, and up to date": f"hub 1; put a x; {ONE} 2; sync; take client-1; put a y; take client-1",
                 "two untold": f"put a x; {ONE} 2; write a y; write a z; tell; sync; tell; put b x; drain client-1",
             },
             seams,
@@ -875,7 +926,7 @@ LAB = LabSpec(
             "a-revision-is-whole",
             "What was written at once is handed out at once, live and from the past",
             2,
-            ("split", "other-order-in-a-revision", "lost-while-slow"),
+            ("split", "other-order-in-a-revision", "lost"),
             {
                 "live": f"{ONE} 0; put a x b y; put b z a x; delete a d; drain client-1",
                 "the past": f"put a x c y; delete a d; {ONE} 2; sync; drain client-1",
@@ -887,7 +938,7 @@ LAB = LabSpec(
             "bounded",
             "No more responses wait for a reader than it has room for",
             1,
-            ("more-than-room", "not-caught-up", "twice", "lost", "lost-while-slow"),
+            ("more-than-room", "twice", *LOST),
             {
                 "live": f"hub 2; {ONE} 0; put a x; put a y; put a z; put b x; drain client-1",
                 "the past": f"hub 2; put a x; put a y; put a z; {ONE} 2; sync; drain client-1",
@@ -913,7 +964,7 @@ LAB = LabSpec(
             "a-slow-one-hurts-nobody",
             "A reader that takes nothing does not keep the others waiting",
             2,
-            ("blocked", "not-caught-up", "lost"),
+            ("blocked", "not-caught-up", *LOST),
             {
                 "live": f"hub 1; {ONE} 0; {TWO} 0; put a x; drain client-2; put a y; drain client-2; put a z; "
                 "drain client-2",
@@ -963,7 +1014,7 @@ LAB = LabSpec(
             "ends-for-good",
             "After cancel, and after the word of a compaction, nothing more is handed out",
             1,
-            ("after-the-end", "blocked", "lost"),
+            ("after-the-end", "blocked", *LOST),
             {
                 "cancelled": f"{ONE} 0; {TWO} 0; put a x; cancel client-1; take client-1; put a y; drain client-1; "
                 "drain client-2",

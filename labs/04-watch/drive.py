@@ -51,7 +51,7 @@ def _response(found):
     if type(events) is not list:
         raise TypeError(f"take: expected a list of events, found {_short(events)}")
     if compact_revision and (revision or events):
-        raise TypeError(f"take: expected events or a compact_revision, found {_short(found)}")
+        raise TypeError(f"take: expected revision 0 and no events with a compact_revision, found {_short(found)}")
     if compact_revision:
         return f"compacted at {compact_revision}"
     return f"{revision}: {' '.join(_event(one) for one in events)}".strip()

@@ -1,7 +1,7 @@
 """take hands out the newest response."""
 
 KILLED_BY = "tells-what-happens"
-CAUSE = "lost"
+CAUSE = "out-of-order"
 CHANGES = (
     (
         "watcher.queue.pop(0)",

@@ -1,7 +1,7 @@
 """Who was behind once stays behind: only sync gives it anything."""
 
 KILLED_BY = "no-seam"
-CAUSE = "not-told"
+CAUSE = "stays-behind"
 CHANGES = (
     (
         "        watcher.next_revision = self.history.revision + 1\n        watcher.is_behind = False\n",

@@ -106,11 +106,12 @@ WRONG = {
     "an error of another kind": (
         "        if revision > self.revision:\n            raise ValueError(FUTURE)\n        if revision and",
         "        if revision > self.revision:\n            raise KeyError(FUTURE)\n        if revision and",
-        "refuses-the-future", "raised KeyError",
+        "refuses-the-future",
+        "required revision is a future revision') for 'get-at 3 a', found KeyError: 'etcdserver: mvcc: required",
     ),
     "a text of its own": (
         'FUTURE = "etcdserver: mvcc: required revision is a future revision"', 'FUTURE = "too new"',
-        "refuses-the-future", "raised ValueError: too new in Mvcc.range",
+        "refuses-the-future", "for 'get-at 3 a', found ValueError: too new",
     ),
     "a text that is not quite etcd's": (
         "required revision has been compacted", "revision has been compacted", "refuses-the-compacted",
@@ -123,6 +124,24 @@ WRONG = {
 def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
     report = verify(LAB, changed(old, new), only=[check], runner=InProcessRunner())
     assert said in report.results[0].reason
+
+
+def test_a_mistake_on_the_way_to_an_answer_keeps_its_line() -> None:
+    """Only where something is to be refused is an error an answer."""
+    code = changed(
+        "        at = revision or self.revision\n", "        at = revision or self.revision\n        {}[at]\n"
+    )
+    report = verify(LAB, code, only=["the-past-stays", "refuses-the-future"], runner=InProcessRunner())
+    assert all("raised KeyError: 2 in Mvcc.range" in result.reason for result in report.results)
+
+
+def test_what_is_not_written_is_no_refusal() -> None:
+    code = changed(
+        "            raise ValueError(FUTURE)\n        if revision and",
+        "            raise NotImplementedError\n        if revision and",
+    )
+    report = verify(LAB, code, only=["refuses-the-future"], runner=InProcessRunner())
+    assert report.results[0].reason == "Mvcc.range is not written yet"
 
 
 @pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
@@ -142,6 +161,26 @@ def test_a_loss_at_compaction_is_told_with_the_record() -> None:
     mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "compaction-loses-a-deletion")
     report = judged(mutant.code, only=["compaction-keeps-every-change-since"])
     assert report.results[0].reason == "compacted at 3, and the record a gone @3 is not kept"
+
+
+def test_a_record_with_other_numbers_is_not_called_missing() -> None:
+    """It is kept: what is wrong with it is said, and by the check that is about that."""
+    mutants = {mutant.name: mutant.code for mutant in LAB.mutants()}
+    report = judged(mutants["a-tombstone-keeps-its-create-revision"], only=["compaction-keeps-every-change-since"])
+    assert report.results[0].reason == (
+        "records: a tombstone has no value, create_revision 0 and version 0: expected a gone @3, found a= @3 c2 v0"
+    )
+    code, check = mutants["an-interval-ends-no-count"], LAB.spec.check("all-of-it")
+    script = parse_script("put a x; delete a b; put a z; records")
+    broken = replay(LAB, code, check, script, runner=InProcessRunner()).broken
+    assert broken is not None and broken.cause == "reuses-version"
+    assert broken.why.endswith("expected a=z @4 c4 v1, found a=z @4 c4 v2")
+
+
+def test_a_revision_for_each_key_does_not_cost_the_next_life() -> None:
+    """The intervals of `a-put-begins-another` take one key at a time: how many revisions is another check's."""
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "a-revision-for-each-deleted-key")
+    assert judged(mutant.code, only=["a-put-begins-another"]).passed
 
 
 # -- what is right ---------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from k8slab.etcd import Store
 from k8slab.etcd.messages import EventType, PutRequest
 from k8slab.etcd.watch import Watcher
-from k8slab.lab import Check, InProcessRunner, Limits, Mutant, Op, Report, find_lab, parse_script, replay, verify
+from k8slab.lab import Check, InProcessRunner, Limits, Mutant, Op, Report, Step, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
 from k8slab.lab.verify import judge, setup_of
 
@@ -65,6 +65,24 @@ def test_a_hub_that_only_knows_the_present_earns_what_it_does() -> None:
     assert passed == {"tells-what-happens", "only-its-keys", "from-now-on"}
 
 
+def test_what_is_not_written_yet_costs_only_the_checks_that_use_it() -> None:
+    """As the text says: the first three checks need neither sync nor cancel, the ones before compaction no cancel."""
+
+    def without(*methods: str) -> set[str]:
+        code = LAB.solution
+        for method in methods:
+            head = f"    def {method}"
+            assert code.count(head) == 1
+            code = code.replace(
+                head, f"    def {method}(self, *some):\n        raise NotImplementedError\n\n    def _{method}"
+            )
+        return {result.check.name for result in judged(code).results if result.passed}
+
+    assert without("sync", "cancel") == {"tells-what-happens", "only-its-keys", "from-now-on"}
+    names = [check.name for check in LAB.spec.checks]
+    assert without("cancel") >= {*names[: names.index("says-what-is-gone")]}
+
+
 # -- what does not fit -----------------------------------------------------------------------------
 
 WRONG = {
@@ -84,7 +102,7 @@ WRONG = {
     ),
     "the end with events": (
         "Response(0, [], compacted)", "Response(watcher.next_revision, [], compacted)", "says-what-is-gone",
-        "take: expected events or a compact_revision, found Response(revision=",
+        "take: expected revision 0 and no events with a compact_revision, found Response(revision=",
     ),
     "a watch without a number": (
         "        return self.next_id\n", "        return None\n", "tells-what-happens",
@@ -120,6 +138,47 @@ def test_a_lost_delete_is_told_with_what_was_expected() -> None:
         "client-2 watches a up to d from 3 on; it misses revision 3, and 4 was compacted: "
         "expected compacted at 4, found 4: b=y"
     )
+
+
+LOST = {
+    "only the deletes": ("drain client-1", "2: a=x", "loses-a-delete"),
+    "the newest first": ("drain client-1", "4: a=y | 3: a gone | 2: a=x", "out-of-order"),
+    "a put, and handed a delete": ("drain client-1", "3: a gone | 4: a=y", "lost"),
+    "a delete and a put": ("drain client-1", "2: a=x | 3: a gone", "not-told"),
+    "the delete between two puts": ("drain client-1", "2: a=x | 4: a=y", "loses-a-delete"),
+    "everything": ("drain client-1", "nothing", "not-told"),
+}
+
+
+@pytest.mark.parametrize(("op", "answer", "cause"), LOST.values(), ids=LOST)
+def test_what_is_missing_is_told_apart(op: str, answer: str, cause: str) -> None:
+    """Of the changes 2: a=x, 3: a gone, 4: a=y. Deletes are called lost if everything else is there."""
+    script = "watch client-1 a 0; put a x; delete a" + ("" if answer == "2: a=x" else "; put a y")
+    record = replay(
+        LAB, LAB.solution, LAB.spec.check("all-of-it"), parse_script(script), runner=InProcessRunner()
+    ).record
+    steps = [*record.steps, Step(len(record.steps) + 1, tuple(op.split()), answer)]
+    broken = LAB.spec.check("all-of-it").judge(steps)
+    assert broken is not None and (broken.step, broken.cause) == (len(steps), cause)
+
+
+def test_one_at_a_time_what_is_missing_is_told_apart_as_well() -> None:
+    """What is handed out later on says what it was."""
+    script = "watch client-1 a 0; put a x; put a y"
+    record = replay(
+        LAB, LAB.solution, LAB.spec.check("all-of-it"), parse_script(script), runner=InProcessRunner()
+    ).record
+    for second, cause in (("2: a=x", "out-of-order"), ("nothing", "lost")):
+        taken = [Step(4, ("take", "client-1"), "3: a=y"), Step(5, ("take", "client-1"), second)]
+        broken = LAB.spec.check("all-of-it").judge([*record.steps, *taken])
+        assert broken is not None and (broken.step, broken.cause) == (4, cause)
+
+
+def test_a_lost_event_is_left_to_the_check_that_is_about_it() -> None:
+    """Who loses what had no room does not lose the points for whole revisions and full queues."""
+    mutant = next(mutant for mutant in LAB.mutants() if mutant.name == "misses-the-first-one")
+    report = judged(mutant.code, only=["a-revision-is-whole", "bounded", "a-slow-one-catches-up"])
+    assert [result.passed for result in report.results] == [True, True, False]
 
 
 # -- what is right ---------------------------------------------------------------------------------
