@@ -125,8 +125,10 @@ def test_what_is_new_on_the_disk_is_told() -> None:
 
 @pytest.mark.parametrize("given", ["disk", "log"])
 def test_nothing_else_can_be_hung_on_what_a_node_is_given(given: str) -> None:
-    code = changed("        self.disk.save(self.term, self.voted_for)\n        self.votes", f"        {given} = self.{given}\n"
-                   f"        {given}.stash = self.term, self.voted_for\n        self.votes")  # fmt: skip
+    code = changed(
+        "        self.disk.save(self.term, self.voted_for)\n        self.votes",
+        f"        self.{given}.stash = self.term, self.voted_for\n        self.votes",
+    )
     reason = judged(code, only=["survives-a-crash"]).results[0].reason
     assert f"AttributeError: '{given.title()}' object has no attribute 'stash'" in reason
 
@@ -141,8 +143,10 @@ def test_each_start_has_a_disk_and_a_log_of_its_own() -> None:
     assert len(answers("re-election", "group 3 1; settle; crash n1; restart n1", code)) == 4
 
 
-ETCD_RESET = ("            self.disk.save(self.term, self.voted_for)\n        self.role",
-              "            self.disk.save(self.term, self.voted_for)\n            self.restart_timer()\n        self.role")  # fmt: skip
+ETCD_RESET = (
+    "            self.disk.save(self.term, self.voted_for)\n        self.role",
+    "            self.disk.save(self.term, self.voted_for)\n            self.restart_timer()\n        self.role",
+)
 
 
 def test_a_newer_term_may_start_the_silence_as_in_etcd() -> None:
@@ -154,7 +158,9 @@ def test_a_newer_term_may_start_the_silence_as_in_etcd() -> None:
 
 
 BREAKS = {
-    "a newer log in one term": ("a-newer-log-votes-again", "one-vote-a-term", "ask n2 3 0 0; ask n3 3 1 2", "two-votes"),
+    "a newer log in one term": (
+        "a-newer-log-votes-again", "one-vote-a-term", "ask n2 3 0 0; ask n3 3 1 2", "two-votes",
+    ),
     "a heartbeat between two requests": (
         "a-heartbeat-frees-its-vote", "one-vote-a-term", "ask n2 3 0 0; heartbeat n2 3; ask n3 3 0 0", "two-votes",
     ),
@@ -166,10 +172,12 @@ BREAKS = {
         "saves-nothing-of-a-newer-term", "survives-a-crash", "heartbeat n2 7", "unsaved",
     ),
     "a new term with an old vote": (
-        "saves-the-old-vote", "survives-a-crash", "ask n2 3 0 0; heartbeat n4 5; restart; ask n3 5 0 0", "keeps-its-vote",
+        "saves-the-old-vote", "survives-a-crash", "ask n2 3 0 0; heartbeat n4 5; restart; ask n3 5 0 0",
+        "keeps-its-vote",
     ),
     "a new term from a reply": (
-        "a-reply-leaves-its-vote", "newer-terms-win", "tick 20; vote n2 1 yes; reply n2 5; ask n3 5 9 9", "keeps-its-vote",
+        "a-reply-leaves-its-vote", "newer-terms-win", "tick 20; vote n2 1 yes; reply n2 5; ask n3 5 9 9",
+        "keeps-its-vote",
     ),
     "equal logs, and a vote in an earlier term": (
         "keeps-its-vote", "one-vote-a-term", "ask n2 1 0 0; ask n3 2 0 0", "keeps-its-vote",
@@ -184,7 +192,8 @@ BREAKS = {
         "dice-of-its-own", "every-silence-differs", "; ".join(["group 3 17; tick 20"] * 20), "other-dice",
     ),
     "other starts, the same dice": (
-        "the-term-is-its-dice", "every-silence-differs", "; ".join(f"group 3 {n}; tick 20" for n in range(8)), "no-dice",
+        "the-term-is-its-dice", "every-silence-differs", "; ".join(f"group 3 {n}; tick 20" for n in range(8)),
+        "no-dice",
     ),
     "other terms, a ladder": ("the-term-is-its-dice", "every-silence-differs", "tick 200", "no-dice"),
     "three lengths of ten": ("three-timeouts-are-enough", "every-silence-differs", "tick 800", "narrow"),

@@ -136,7 +136,8 @@ def test_a_yes_that_no_follower_can_have_said_does_nothing() -> None:
 
 BREAKS = {
     "figure 8, the leader has an entry of its own": (
-        "its-last-entry-decides", "figure-8", LAB.spec.check("figure-8").examples["with an entry of its own"], "differs",
+        "its-last-entry-decides", "figure-8", LAB.spec.check("figure-8").examples["with an entry of its own"],
+        "differs",
     ),
     "two entries, and five are committed": (
         "new-entries-bring-the-commit", "commits-what-was-compared", "have 1:a; append 1/1 5 1:b", "beyond-its-log",
