@@ -207,6 +207,7 @@ class _ChildSession:
             request = {"number": number, "script": script, "setting": setting, "needs": needs}
             self._send(request, deadline, self._too_much(self._setup.limits.seconds))
             self._collect(number, script, steps, deadline)
+            self._hear_the_rest(deadline)
             ended = ""
         except Problem as problem:
             ended = str(problem)
@@ -355,6 +356,17 @@ class _ChildSession:
         if not isinstance(frame, dict):
             raise _Ended(_FORGED)
         return frame
+
+    def _hear_the_rest(self, deadline: _Deadline) -> None:
+        """It printed before it sent its last answer, so what is unread lies in the pipe."""
+        assert self._process is not None and self._process.stderr is not None
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stderr, selectors.EVENT_READ)
+            while deadline.left() > 0 and ready.select(0):
+                data = os.read(self._process.stderr.fileno(), 65_536)
+                if not data:
+                    return
+                self._keep(data)
 
     def _keep(self, data: bytes) -> None:
         """The beginning of what it prints; the rest is read and dropped, so that printing never blocks."""

@@ -5,6 +5,7 @@ Spec: Ongaro, Ousterhout, "In Search of an Understandable Consensus Algorithm (E
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ SOONEST, LATEST = 10, 19
 """After so many silent ticks a node may, and must, have become a candidate."""
 OTHERS = ("n2", "n3", "n4", "n5")
 ENOUGH_WAITS = 8
+FEWEST_WAITS = 6
 
 
 # -- one node: what it said, and what holds --------------------------------------------------------
@@ -26,7 +28,7 @@ class Said(NamedTuple):
 
     kind: str
     term: int
-    last: str = ""  # of asks: index/term
+    last: str = ""  # of asks: index/term; of saves: whom it voted for
     tick: int = 0
 
 
@@ -35,8 +37,10 @@ class View:
     """What is known of n1 before a step, from what it said and what its attributes were."""
 
     size: int = 3
+    seed: str = "1"
     role: str = "follower"
     term: int = 0
+    disk: tuple[int, str] = (0, "nobody")  # term and vote that were saved last
     last: tuple[int, int] = (0, 0)  # (term, index), as logs are compared
     granted: dict[int, str] = field(default_factory=dict)  # term -> who got its vote
     asked: dict[int, int] = field(default_factory=dict)  # term -> the step in which it asked for votes
@@ -69,6 +73,10 @@ class Told(NamedTuple):
     def answer(self) -> Said:
         return self.said[0]
 
+    def disk(self, view: View) -> tuple[int, str]:
+        """What is on the disk after this step."""
+        return next(((said.term, said.last) for said in self.said if said.kind == "saves"), view.disk)
+
 
 def told(steps: Sequence[Step]) -> Iterator[tuple[Told, View]]:
     view = View()
@@ -76,7 +84,7 @@ def told(steps: Sequence[Step]) -> Iterator[tuple[Told, View]]:
         *said, state = [part.split() for part in step.result.split("; ")]
         one = Told(step, [_said(words) for words in said], state[0], int(state[1]))
         if one.verb == "group":
-            view = View(size=int(step.op[1]))
+            view = View(size=int(step.op[1]), seed=step.op[2] if len(step.op) > 2 else "1")
         yield one, view
         _take_in(view, one)
 
@@ -100,7 +108,7 @@ def _take_in(view: View, one: Told) -> None:
         if said.kind == "asks":
             view.asked[said.term] = one.step.number
             view.voters, view.extras = set(), []
-    view.role, view.term = one.role, one.term
+    view.role, view.term, view.disk = one.role, one.term, one.disk(view)
 
 
 def _count(view: View, op: Op) -> None:
@@ -122,7 +130,11 @@ def _count(view: View, op: Op) -> None:
 
 @dataclass
 class Timer:
-    """When silence began: at the latest (`surely`), and where rules differ, maybe later (`maybe`)."""
+    """When silence began: at the latest (`surely`), and where rules differ, maybe later (`maybe`).
+
+    They differ where a node enters a newer term or another role. The paper's timer does not notice that; etcd's
+    `becomeFollower` resets it, also when it goes on to refuse its vote.
+    """
 
     now: int = 0
     surely: int = 0
@@ -131,6 +143,7 @@ class Timer:
     refused: bool = False  # since then a request was refused, or an old heartbeat heard
     old: bool = False
     grows: list[int] = field(default_factory=list)  # silences between two elections with nothing in between
+    first: dict[tuple[int, str, int], int] = field(default_factory=dict)  # size, seed, start -> its first silence
 
     def starts(self, since: str) -> None:
         self.surely = self.maybe = self.now
@@ -165,7 +178,7 @@ def _timed(steps: Sequence[Step]) -> Iterator[tuple[Told, View, Timer, Broken | 
 
 def _ticks(one: Told, view: View, timer: Timer) -> Broken | None:
     alone = view.size == 1  # who is alone need not ask: its first heartbeat is its election
-    asks = {said.tick for said in one.said if said.kind == "asks" or alone}
+    asks = {said.tick for said in one.said if said.kind == "asks" or (alone and said.kind == "heartbeat")}
     leads = view.role == "leader"
     for tick in range(1, int(one.op[1] if len(one.op) > 1 else 1) + 1):
         timer.now += 1
@@ -181,6 +194,11 @@ def _ticks(one: Told, view: View, timer: Timer) -> Broken | None:
                 return Broken(one.step.number, why, "too-late")
             if timer.since == "its last election":
                 timer.grows.append(waited)
+            elif timer.since == "its start":
+                start = view.size, view.seed, len(view.restarts)
+                if timer.first.setdefault(start, waited) != waited:
+                    why = f"with the same rng n1 first waited {timer.first[start]} ticks, and now {waited}"
+                    return Broken(one.step.number, why, "other-dice")
             timer.starts("its last election")
             leads = alone
         elif timer.now - timer.maybe > LATEST:
@@ -214,16 +232,33 @@ def differs(steps: Sequence[Step]) -> Broken | None:
         if len(timer.grows) >= ENOUGH_WAITS and len(set(timer.grows)) == 1:
             why = f"{len(timer.grows)} times in a row n1 waited exactly {timer.grows[0]} ticks for its next election"
             return Broken(one.step.number, why, "no-dice")
+        if len(timer.grows) >= ENOUGH_WAITS and _is_a_ladder(timer.grows):
+            waits = ", ".join(map(str, timer.grows[:ENOUGH_WAITS]))
+            return Broken(one.step.number, f"n1 waited {waits} ticks: each follows from the one before", "no-dice")
+        if len(timer.first) >= ENOUGH_WAITS and len(set(timer.first.values())) == 1:
+            wait = next(iter(timer.first.values()))
+            why = (
+                f"{len(timer.first)} times n1 was started with another rng, and first it waited {wait} ticks each time"
+            )
+            return Broken(one.step.number, why, "no-dice")
         if len(timer.grows) >= 5 * ENOUGH_WAITS and (found := _lopsided(timer.grows)):
             return Broken(one.step.number, found, "narrow")
     return None
 
 
 def _lopsided(waits: list[int]) -> str:
-    """Of 40 draws out of ten, none below 13 or none above 15 has a chance of one in a million at most."""
+    """Of 40 draws out of ten, none below 13 or none above 15 has a chance of one in a million at most, and five
+    different ones or less a chance of 252 / 2**40."""
+    if len(set(waits)) < FEWEST_WAITS:
+        return f"{len(waits)} silences, and only {len(set(waits))} lengths: {', '.join(map(str, sorted(set(waits))))}"
     if min(waits) > SOONEST + 2 or max(waits) < LATEST - 2:
         return f"{len(waits)} silences were all between {min(waits)} and {max(waits)} ticks"
     return ""
+
+
+def _is_a_ladder(waits: list[int]) -> bool:
+    """Does each wait differ from the one before by the same number, round and round from 10 to 19?"""
+    return len({(later - wait) % (LATEST - SOONEST + 1) for wait, later in itertools.pairwise(waits)}) == 1
 
 
 def _silent(broken: Broken | None) -> Broken | None:
@@ -285,11 +320,22 @@ def _refused(one: Told, view: View) -> Broken | None:
     if int(term) in view.granted:
         return Broken(one.step.number, f"{who} has n1's vote in term {term}, asks again, and is refused", "not-again")
     cause = "refuses"
-    if int(last_term) > view.last[0] and int(index) < view.last[1]:
+    if one.term < int(term):
+        cause = "keeps-its-term"
+    elif int(last_term) > view.last[0] and int(index) < view.last[1]:
         cause = "by-length"
+    elif _has_an_old_vote(view, who, int(term)):
+        cause = "keeps-its-vote"
     elif (int(last_term), int(index)) == view.last:
         cause = "refuses-equals"
     return Broken(one.step.number, f"{told_as}; {mine}; nothing speaks against a vote, and it says no", cause)
+
+
+def _has_an_old_vote(view: View, who: str, term: int) -> bool:
+    """Did n1 vote last for somebody else, in an earlier term?"""
+    votes = {**view.granted, **dict.fromkeys(view.asked, "itself")}
+    latest = max((voted for voted in votes if voted < term), default=None)
+    return latest is not None and votes[latest] != who
 
 
 def one_vote(steps: Sequence[Step]) -> Broken | None:
@@ -362,8 +408,8 @@ def takes_newer_terms(steps: Sequence[Step]) -> Broken | None:
             return Broken(one.step.number, why, "no-follower")
         if term == view.term and one.verb != "heartbeat" and (one.role, view.role) in STEPS_DOWN:
             return Broken(one.step.number, f"{where}, which is its own; after that it is a follower", "gives-up")
-        if term > view.term and (found := _refused(one, view)):
-            return found._replace(cause="keeps-its-vote")
+        if found := _refused(one, view):
+            return found
     return None
 
 
@@ -444,6 +490,21 @@ def survives_a_crash(steps: Sequence[Step]) -> Broken | None:
             return Broken(one.step.number, why, "forgets-its-vote")
         if found := _refused(one, view):
             return found
+    return _not_on_disk(steps)
+
+
+def _not_on_disk(steps: Sequence[Step]) -> Broken | None:
+    """A term or a vote that others were told, and that is not on the disk then."""
+    for one, view in told(steps):
+        term, vote = one.disk(view)
+        said = next((said for said in reversed(one.said) if said.kind != "saves"), None)
+        if said is None:
+            continue
+        voted = one.op[1] if said.kind == "yes" else "n1" if said.kind == "asks" else vote
+        if term < said.term or (term == said.term and voted != vote):
+            told_as = f"told term {said.term}" if voted == vote else f"voted for {voted} in term {said.term}"
+            why = f"n1 has {told_as}, and on its disk stand term {term} and a vote for {vote}"
+            return Broken(one.step.number, why, "unsaved")
     return None
 
 
@@ -601,6 +662,16 @@ def long_silence(rng: random.Random) -> list[Op]:
     return [("group", "3", str(rng.randrange(10_000))), ("tick", "800")]
 
 
+def other_dice(rng: random.Random) -> list[Op]:
+    """Twelve starts with ten streams of dice."""
+    seeds = [str(seed) for seed in rng.sample(range(10_000), 10)]
+    return [op for seed in (*seeds, *rng.sample(seeds, 2)) for op in (("group", "3", seed), ("tick", "20"))]
+
+
+def dice(rng: random.Random) -> list[Op]:
+    return rng.choice((long_silence, other_dice))(rng)
+
+
 def small_talk(rng: random.Random) -> list[Op]:
     """Heartbeats, requests and silence: what starts the timer anew?"""
     term = 1
@@ -637,14 +708,27 @@ def after_refusals(rng: random.Random) -> list[Op]:
     return ops
 
 
+GOOD_LOGS = (("0", "0"), ("0", "0"), ("3", "1"), ("1", "2"))
+
+
 def requests(rng: random.Random) -> list[Op]:
-    """Who asks in which term, with a log that is good enough."""
-    term = 0
+    """Who asks in which term, with a log that is good enough. In between a leader speaks or some time passes, so little
+    that n1 stays a follower."""
+    term, quiet = 0, 0
     ops: list[Op] = []
     for _ in range(rng.randint(8, 20)):
-        term += rng.choice((0, 0, 0, 1, 2))
+        newer = rng.choice((0, 0, 0, 1, 2))
+        term += newer
+        if newer:
+            quiet = 0
+        elif rng.random() < 0.3 and quiet < SOONEST - 1:
+            ticks = rng.randint(1, SOONEST - 1 - quiet)
+            quiet += ticks
+            ops.append(("tick", str(ticks)))
+        if rng.random() < 0.2:
+            ops.append(("heartbeat", "n4", str(term)))
         asked = max(0, term - rng.choice((0, 0, 0, 1)))
-        ops.append(("ask", rng.choice(OTHERS[:3]), str(asked), "0", "0"))
+        ops.append(("ask", rng.choice(OTHERS[:3]), str(asked), *rng.choice(GOOD_LOGS)))
     return ops
 
 
@@ -665,9 +749,9 @@ def requests_in_a_new_term(rng: random.Random) -> list[Op]:
 
 def past_and_present(rng: random.Random) -> list[Op]:
     ops = requests(rng)
-    for number, (_, who, term, *_) in enumerate(ops):
-        if rng.random() < 0.4:
-            ops[number] = ("heartbeat", who, term)
+    for number, op in enumerate(ops):
+        if op[0] == "ask" and rng.random() < 0.4:
+            ops[number] = ("heartbeat", *op[1:3])
     return [*ops, ("tick", "25"), ("ask", "n2", "0", "9", "9"), ("heartbeat", "n3", "0")]
 
 
@@ -798,6 +882,7 @@ def rough(rng: random.Random) -> list[Op]:
 
 SEVEN = " ".join(["group 7 3; settle;", *(f"split n{a} n{b} n{c}; settle; run 10;" for a, b, c in
                                           ("123", "345", "567", "712", "246", "135"))])  # fmt: skip
+TEN = "; ".join(f"group 3 {seed}; tick 20" for seed in (*range(17, 27), 17, 18))
 PLAIN = "Read the schedule from the last line upwards: what did n1 know before that step?"
 SAVE = [
     "What does this node know after the crash? Only what was on its disk.",
@@ -817,6 +902,13 @@ VOTES: dict[str, list[str]] = {
     "by-length": [
         "Which log is newer: the longer one, or the one whose last entry has the later term?",
         "Compare the last terms first; the lengths only if these are equal. Tuples compare like that.",
+    ],
+    "keeps-its-vote": [
+        "It voted in an earlier term. Does that bind it in this one?",
+        "A new term begins without a vote, by whichever message n1 learns of it: voted_for is None.",
+    ],
+    "keeps-its-term": [
+        "Whoever hears of a newer term takes it first, and is a follower in it. Then look at the rest.",
     ],
     "not-again": [
         "The answer got lost, and the candidate asks again. Would a second yes do harm?",
@@ -862,13 +954,18 @@ LAB = LabSpec(
             "How long a node bears silence is drawn anew for each election",
             2,
             differs,
-            {"in a row": "tick 600"},
-            long_silence,
+            {"in a row": "tick 600", "other dice": TEN},
+            dice,
             {
                 "no-dice": [
                     "If all nodes wait equally long, all ask at the same time, and nobody has a vote left.",
                     "Drawing once is not enough: two nodes that drew the same would split every vote.",
                     "Draw in restart_timer, not in __init__: self.rng.randrange(10, 20).",
+                    "Names, terms and counters are no dice: two nodes in step stay in step.",
+                ],
+                "other-dice": [
+                    "The group was started twice, and rng gave the same numbers. Where do yours come from?",
+                    "Draw from self.rng, the stream you were given: then a schedule runs the same way each time.",
                 ],
                 "narrow": ["10 to 19, each as likely as the others. Which numbers can your draw give?"],
                 "": ["First: does it ask at all, and not before 10 or after 19 ticks?"],
@@ -960,12 +1057,16 @@ LAB = LabSpec(
                 "two ask": "ask n2 1 0 0; ask n3 1 0 0",
                 "twice the same": "ask n2 1 0 0; ask n2 1 0 0",
                 "two terms": "ask n2 1 0 0; ask n3 2 0 0; ask n2 2 0 0",
+                "a newer log": "ask n2 3 0 0; ask n3 3 1 2",
+                "the leader speaks": "ask n2 3 0 0; heartbeat n2 3; ask n3 3 0 0",
+                "much later": "ask n2 3 0 0; tick 9; ask n3 3 0 0",
             },
             requests,
             {
                 "two-votes": [
                     "Two candidates with this node's vote in one term: can both have a majority?",
                     "Remember whom you voted for, and compare: voted_for is None, or this candidate.",
+                    "A vote is for the whole term. Only a newer term ends it: no heartbeat, no time, no better log.",
                 ],
                 **VOTES,
             },
@@ -1031,9 +1132,12 @@ LAB = LabSpec(
                 "a candidate, by a vote": "tick 20; vote n2 4 no",
                 "with an old log": "log 5 2; ask n2 3 1 1",
                 "no newer one": "tick 20; vote n2 1 yes; ask n3 1 0 0",
+                "and has no vote in it": "tick 20; vote n2 1 yes; reply n2 5; ask n3 5 9 9",
+                "a candidate has none either": "tick 20; vote n2 5 no; ask n3 5 9 9",
             },
             conversation,
             {
+                **VOTES,
                 "keeps-its-term": [
                     "Rules for all servers: if a request or an answer has a newer term, set yours to it. Which of the "
                     "four on_… methods forgets that?",
@@ -1046,7 +1150,6 @@ LAB = LabSpec(
                     "Another candidate stands in the same term. Is that a reason to give up?",
                     "Only a newer term is, or a leader of this one: term > self.term.",
                 ],
-                "keeps-its-vote": ["A new term begins without a vote: voted_for is None."],
                 "back": ["Terms only grow. Where is yours set to something smaller?"],
             },
             setting="node",
@@ -1119,9 +1222,23 @@ LAB = LabSpec(
                 "its term": "heartbeat n2 7; restart; tick 20",
                 "a refusal": "log 5 2; ask n2 7 1 1; restart; tick 20",
                 "the same again": "ask n2 3 0 0; restart; ask n2 3 0 0",
+                "no vote in a newer term": "ask n2 3 0 0; heartbeat n4 5; restart; ask n3 5 0 0",
             },
             crashes,
-            {"forgets-its-vote": SAVE, "forgets-its-term": SAVE, **VOTES, "": [PLAIN]},
+            {
+                "forgets-its-vote": SAVE,
+                "forgets-its-term": SAVE,
+                "unsaved": [
+                    "Where is this kept? Of all that a node has, only what disk.save wrote survives a crash.",
+                    *SAVE,
+                ],
+                **VOTES,
+                "keeps-its-vote": [
+                    "A newer term has no vote. What did your node save when it entered that term?",
+                    "First voted_for = None, then disk.save: the order of these two lines counts.",
+                ],
+                "": [PLAIN],
+            },
             setting="node",
         ),
         Check(

@@ -19,10 +19,13 @@ CALM_TICKS = 8
 
 
 class Disk:
-    """What a node saved last; it survives a crash."""
+    """What a node saved last; it survives a crash. Each start gets a new one with the same content, so what a learner
+    hangs on it elsewhere is gone."""
 
-    def __init__(self):
-        self.saved = 0, None
+    __slots__ = ("saved",)
+
+    def __init__(self, saved=(0, None)):
+        self.saved = saved
 
     def save(self, term, voted_for):
         _expect(term, int, "disk.save: term")
@@ -35,7 +38,10 @@ class Disk:
 
 
 class Log:
-    """Given to the learner: `last_index` and `last_term`. `entries` are (term, number) pairs."""
+    """Given to the learner, a new one for each start: `last_index` and `last_term`. `entries` are (term, number)
+    pairs."""
+
+    __slots__ = ("entries",)
 
     def __init__(self, entries=()):
         self.entries = tuple(entries)
@@ -110,11 +116,13 @@ class Alone:
         self.others = tuple(f"n{number}" for number in range(2, int(size) + 1))
         self.seed, self.starts = seed, 0
         self.disk, self.log = Disk(), Log()
+        self.known = self.disk.saved
         return self.restart()
 
     def restart(self):
         """What it knew is gone; what it saved is there."""
         self.starts += 1
+        self.disk, self.log = Disk(self.disk.saved), Log(self.log.entries)
         rng = random.Random(f"{self.seed}/n1/{self.starts}")
         self.node = self.make("n1", self.others, self.log, self.disk, rng)
         return self.now()
@@ -151,8 +159,13 @@ class Alone:
         return f"{what} @{at}"
 
     def now(self, *said):
+        """What was said, what is on the disk if that is new (`saves 3 n2`), role and term."""
         role, term = _state(self.node)
-        return "; ".join([text for text in said if text] + [f"{role} {term}"])
+        told = [text for text in said if text]
+        if self.disk.saved != self.known:
+            self.known = self.disk.saved
+            told.append(f"saves {self.known[0]} {self.known[1] or 'nobody'}")
+        return "; ".join([*told, f"{role} {term}"])
 
 
 # -- a group ---------------------------------------------------------------------------------------
@@ -183,6 +196,7 @@ class Group:
         self.starts[name] += 1
         rng = random.Random(f"{self.seed}/{name}/{self.starts[name]}")
         others = tuple(other for other in self.names if other != name)
+        self.disks[name], self.logs[name] = Disk(self.disks[name].saved), Log(self.logs[name].entries)
         self.nodes[name] = self.make(name, others, self.logs[name], self.disks[name], rng)
         self.known[name] = "follower", 0
 

@@ -145,7 +145,7 @@ def _append(
             f"compared up to entry {sent.compared}, the leader has committed {sent.commit}, this log {before.commit}: "
             f"expected {commit}, found {after.commit}"
         )
-        yield _commit_cause(before, sent, after.commit, commit), why
+        yield _commit_cause(before, sent, after, commit), why
     if after.disk != after.entries:
         yield "unsaved", f"it says yes; its log is {_shown(after.entries)}, and its disk holds {_shown(after.disk)}"
 
@@ -177,11 +177,14 @@ def _difference(before: Entries, right: Entries, found: Entries) -> str:
     return "keeps-conflicts"
 
 
-def _commit_cause(before: Held, sent: Sent, found: int, right: int) -> str:
+def _commit_cause(before: Held, sent: Sent, after: Held, right: int) -> str:
+    found = after.commit
     if found < before.commit:
         return "goes-back"
     if found < right:
         return "waits"
+    if found > len(after.entries):
+        return "beyond-its-log"
     return "beyond-what-was-compared" if found > sent.compared else "beyond-the-leader"
 
 
@@ -569,7 +572,8 @@ def catching_up(rng: random.Random) -> list[Op]:
 
 
 def answers(rng: random.Random) -> list[Op]:
-    """A leader, and what its followers answer: in order, late, twice."""
+    """A leader, and what its followers answer: in order, late, twice. Each of its messages went to the end of its log,
+    so no yes is for less than it began with."""
     size, term = rng.choice((2, 3, 4, 5)), rng.randint(2, 6)
     *_, reign = history(rng, 3)
     old = [entry for entry in reign.entries if int(entry.partition(":")[0]) < term]
@@ -584,11 +588,12 @@ def answers(rng: random.Random) -> list[Op]:
             length += 1
             ops.append(("propose", f"p{number}"))
         elif kind == "ok" and match[name] < length:
-            match[name] = rng.randint(match[name] + 1, length)
+            match[name] = rng.randint(max(match[name] + 1, len(old)), length)
             next_index[name] = match[name] + 1
             ops.append(("ok", name, str(match[name])))
         elif kind == "old" and match[name]:
-            ops.append((rng.choice(("ok", "no")), name, str(rng.randint(1, match[name]))))
+            late = rng.choice(("ok", "no"))
+            ops.append((late, name, str(rng.randint(max(1, len(old)) if late == "ok" else 1, match[name]))))
         elif kind == "no" and next_index[name] - 1 > match[name]:
             next_index[name] = rng.randint(match[name] + 1, next_index[name] - 1)
             ops.append(("no", name, str(next_index[name])))
@@ -666,7 +671,7 @@ def figure_8(rng: random.Random) -> list[Op]:
     ops += [("elect", one), ("run", "4"), ("split", one, two), *_propose(rng, 2, one), ("run", "4")]
     ops += [("crash", one), ("heal",), ("split", two), ("elect", five), ("run", "4")]
     ops += [("split", five), *_propose(rng, 2, five), ("run", "2"), ("crash", five), ("heal",), ("restart", one)]
-    ops += [("split", four), ("elect", one), ("run", str(rng.randint(7, 9)))]
+    ops += [("split", four), ("elect", one), ("run", str(rng.randint(7, 9))), *rng.choice([[], [("propose", one)]])]
     ops += [("crash", one), ("heal",), ("restart", five), ("elect", five), ("run", "6"), ("agree",)]
     return [*ops, ("restart", one), ("agree",)]
 
@@ -699,6 +704,7 @@ F8 = (
     "propose n5; run 2; crash n5; heal; restart n1; split n4; elect n1; run 8; crash n1; heal; restart n5; elect n5; "
     "run 6; agree; restart n1; agree"
 )
+F8_OWN = F8.replace("run 8; crash n1", "run 8; propose n1; crash n1")
 TWENTY = "; ".join(["propose"] * 20)
 PLAIN = "Read the schedule from the last line upwards: what did each side have before that step?"
 BASIC: dict[str, list[str]] = {
@@ -885,11 +891,19 @@ LAB = LabSpec(
             "commits-what-was-compared",
             "It commits what the leader has committed, up to the entry just compared, and never less than before",
             2,
-            log_with("beyond-what-was-compared", "beyond-the-leader", "waits", "goes-back", "commits-and-refuses"),
+            log_with(
+                "beyond-what-was-compared",
+                "beyond-its-log",
+                "beyond-the-leader",
+                "waits",
+                "goes-back",
+                "commits-and-refuses",
+            ),
             {
                 "a heartbeat": "have 1:a 1:b 1:c; append 1/1 3; append 3/1 3",
                 "less than it has": "have 1:a 1:b; append 2/1 1; append 2/1 2",
                 "an old message": "have 1:a 1:b; append 2/1 2; append 2/1 1; append 1/1 1",
+                "behind the leader": "have 1:a; append 1/1 5 1:b",
             },
             statements,
             {
@@ -897,6 +911,10 @@ LAB = LabSpec(
                     "The leader has committed 3 entries. Are the three in this log the same ones?",
                     "AppendEntries 5: min(leaderCommit, index of last new entry). That is not the end of your log.",
                     "prev_index + len(entries) is as far as you know that you agree.",
+                ],
+                "beyond-its-log": [
+                    "How many entries are in this log? It calls some committed that it has not got.",
+                    "AppendEntries 5: min(leaderCommit, index of last new entry), also when entries came with it.",
                 ],
                 "beyond-the-leader": ["How much does the leader say is committed?"],
                 "waits": ["commit_index follows leader_commit, also with a message that brings no entries."],
@@ -981,7 +999,7 @@ LAB = LabSpec(
                 "yes": "lead 3 3 1:a; propose x; ok n2 2; send n2",
                 "no": "lead 3 3 1:a 1:b 2:c; send n2; no n2 2; send n2",
                 "a late no": "lead 3 3 1:a 1:b 2:c; ok n2 3; no n2 2; send n2",
-                "a late yes": "lead 3 3 1:a 1:b 2:c; ok n2 3; ok n2 1; send n2",
+                "a late yes": "lead 3 3 1:a; propose x; propose y; ok n2 3; ok n2 2; send n2",
             },
             answers,
             {
@@ -1175,13 +1193,14 @@ LAB = LabSpec(
             "An old entry on a majority may still be overwritten: whoever calls it committed is wrong",
             2,
             watches(*SAFE, _agreement),
-            {"of the paper": F8},
+            {"of the paper": F8, "with an entry of its own": F8_OWN},
             figure_8,
             {
                 "differs": [
                     "An entry of term 1 was on three of five nodes, in term 3. Was it committed? Could n5 still win?",
                     "n5's last entry is of term 2: later than 1, so the others vote for it, and it overwrites theirs.",
                     "Count only entries of the leader's own term.",
+                    "That n1 has an entry of its own is not enough: a majority must have that one.",
                 ],
                 **{cause: hints for cause, hints in GROUP.items() if cause != "differs"},
             },

@@ -128,6 +128,7 @@ class OneLeader:
     def lead(self, term, size, *words):
         """`lead 3 5 1:x 2:y`: newly elected in term 3, in a group of five, with these entries."""
         self.others = tuple(f"n{number}" for number in range(2, int(size) + 1))
+        self.least = len(words)
         self.disk = Disk(_parsed(words))
         self.log = self.names["Log"](self.disk)
         self.leader = self.names["Leader"](int(term), self.log, self.others)
@@ -146,7 +147,8 @@ class OneLeader:
         return self.answer(other, False, index)
 
     def answer(self, other, success, index):
-        if other not in self.others or (success and int(index) > len(self.log.entries)):
+        """What cannot have been said does nothing: a yes is for a whole log that this leader had at some time."""
+        if other not in self.others or (success and not self.least <= int(index) <= len(self.log.entries)):
             return None
         self.leader.on_answer(other, success, int(index))
         return self.now()

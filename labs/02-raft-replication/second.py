@@ -82,7 +82,7 @@ class Leader:
                 progress.next = progress.match + 1
         elif index > progress.match:
             progress.match = index
-            progress.next = index + 1
+            progress.next = max(progress.next, index + 1)
         self._try_commits()
 
     def _try_commits(self):

@@ -110,8 +110,107 @@ def test_a_restarted_node_has_what_it_saved_and_nothing_else() -> None:
     )
     code = code.replace('        self.role = "candidate"\n', '        self.role = "candidate"\n        self.x = 1\n')
     said = answers("survives-a-crash", "ask n2 3 0 0; restart; ask n3 3 0 0; tick 19; restart", code)
-    assert said[:3] == ["yes 3; follower 3", "follower 3", "no 3; follower 3"]
+    assert said[:3] == ["yes 3; saves 3 n2; follower 3", "follower 3", "no 3; follower 3"]
     assert said[4] == "follower 4"
+
+
+def test_what_is_new_on_the_disk_is_told() -> None:
+    said = answers("survives-a-crash", "ask n2 3 0 0; ask n2 3 0 0; heartbeat n4 5; tick 19; restart")
+    assert said[0] == "yes 3; saves 3 n2; follower 3"
+    assert said[1] == "yes 3; follower 3"
+    assert said[2] == "term 5; saves 5 nobody; follower 5"
+    assert str(said[3]).endswith("; saves 6 n1; candidate 6")
+    assert said[4] == "follower 6"
+
+
+@pytest.mark.parametrize("given", ["disk", "log"])
+def test_nothing_else_can_be_hung_on_what_a_node_is_given(given: str) -> None:
+    code = changed(
+        "        self.disk.save(self.term, self.voted_for)\n        self.votes",
+        f"        self.{given}.stash = self.term, self.voted_for\n        self.votes",
+    )
+    reason = judged(code, only=["survives-a-crash"]).results[0].reason
+    assert f"AttributeError: '{given.title()}' object has no attribute 'stash'" in reason
+
+
+def test_each_start_has_a_disk_and_a_log_of_its_own() -> None:
+    """A node that knows the two objects again finds no memory there."""
+    code = changed(
+        "        self.votes = set()\n",
+        "        self.votes = set()\n"
+        "        assert all(log is not one and disk is not other for one, other in SEEN)\n"
+        "        SEEN.append((log, disk))\n",
+    ).replace("class Node:", "SEEN = []\n\n\nclass Node:")
+    alone = replay(LAB, code, LAB.spec.check("survives-a-crash"), parse_script("log 5 2; restart; ask n2 3 4 2"))
+    assert alone.broken is None
+    assert alone.record.steps[-1].result == "no 3; saves 3 nobody; follower 3"
+    group = parse_script("group 3 1; settle; crash n1; restart n1")
+    assert replay(LAB, code, LAB.spec.check("re-election"), group).broken is None
+
+
+ETCD_RESET = (
+    "            self.disk.save(self.term, self.voted_for)\n        self.role",
+    "            self.disk.save(self.term, self.voted_for)\n            self.restart_timer()\n        self.role",
+)
+
+
+def test_a_newer_term_may_start_the_silence_as_in_etcd() -> None:
+    """raft.go: `becomeFollower` calls `reset`, also for a MsgVote that is refused in the end."""
+    script = "log 5 2; tick 9; ask n3 7 1 1; tick 9; ask n3 8 1 1; tick 9"
+    for code in (LAB.solution, changed(*ETCD_RESET)):
+        assert replay(LAB, code, LAB.spec.check("refusals-do-not-count"), parse_script(script)).broken is None
+        assert judged(code).passed
+
+
+BREAKS = {
+    "a newer log in one term": (
+        "a-newer-log-votes-again", "one-vote-a-term", "ask n2 3 0 0; ask n3 3 1 2", "two-votes",
+    ),
+    "a heartbeat between two requests": (
+        "a-heartbeat-frees-its-vote", "one-vote-a-term", "ask n2 3 0 0; heartbeat n2 3; ask n3 3 0 0", "two-votes",
+    ),
+    "nine ticks between two requests": (
+        "its-vote-expires", "one-vote-a-term", "ask n2 3 0 0; tick 9; ask n3 3 0 0", "two-votes",
+    ),
+    "told, and not on the disk": ("vote-not-saved", "survives-a-crash", "ask n2 3 0 0", "unsaved"),
+    "a term that is told, and not on the disk": (
+        "saves-nothing-of-a-newer-term", "survives-a-crash", "heartbeat n2 7", "unsaved",
+    ),
+    "a new term with an old vote": (
+        "saves-the-old-vote", "survives-a-crash", "ask n2 3 0 0; heartbeat n4 5; restart; ask n3 5 0 0",
+        "keeps-its-vote",
+    ),
+    "a new term from a reply": (
+        "a-reply-leaves-its-vote", "newer-terms-win", "tick 20; vote n2 1 yes; reply n2 5; ask n3 5 9 9",
+        "keeps-its-vote",
+    ),
+    "equal logs, and a vote in an earlier term": (
+        "keeps-its-vote", "one-vote-a-term", "ask n2 1 0 0; ask n3 2 0 0", "keeps-its-vote",
+    ),
+    "equal logs, and an earlier vote for the same one": (
+        "equal-logs-are-not-enough", "one-vote-a-term", "ask n2 1 0 1; ask n2 2 0 0", "refuses-equals",
+    ),
+    "a leader that stays in its term": (
+        "keeps-its-term", "refuses-the-past", "tick 20; vote n2 1 yes; ask n2 5 0 0", "keeps-its-term",
+    ),
+    "the same start, other dice": (
+        "dice-of-its-own", "every-silence-differs", "; ".join(["group 3 17; tick 20"] * 20), "other-dice",
+    ),
+    "other starts, the same dice": (
+        "the-term-is-its-dice", "every-silence-differs", "; ".join(f"group 3 {n}; tick 20" for n in range(8)),
+        "no-dice",
+    ),
+    "other terms, a ladder": ("the-term-is-its-dice", "every-silence-differs", "tick 200", "no-dice"),
+    "three lengths of ten": ("three-timeouts-are-enough", "every-silence-differs", "tick 800", "narrow"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mutant", "check", "script", "cause"), BREAKS.values(), ids=BREAKS)
+def test_a_schedule_shows_the_mistake_by_its_name(mutant: str, check: str, script: str, cause: str) -> None:
+    code = next(one.code for one in LAB.mutants() if one.name == mutant)
+    broken = replay(LAB, code, LAB.spec.check(check), parse_script(script)).broken
+    assert broken is not None and broken.cause == cause, broken
+    assert replay(LAB, LAB.solution, LAB.spec.check(check), parse_script(script)).broken is None
 
 
 def test_a_split_group_hears_nothing_across() -> None:

@@ -120,6 +120,39 @@ def test_figure_8_as_the_paper_has_it() -> None:
     assert "applies n5 1 2:c2" in " ".join(said) and "1:c1" not in said[-1].split("; log")[1]
 
 
+def test_next_may_only_grow_with_a_yes_as_in_etcd() -> None:
+    """tracker/progress.go, MaybeUpdate: Next = max(Next, n + 1)."""
+    old = "self.next_index[other] = self.match_index[other] + 1"
+    assert judged(
+        changed(old, "self.next_index[other] = max(self.next_index[other], self.match_index[other] + 1)")
+    ).passed
+
+
+def test_a_yes_that_no_follower_can_have_said_does_nothing() -> None:
+    """The leader began with three entries and has four: its messages went up to 3 or up to 4."""
+    said = answers("learns-from-answers", "lead 3 3 1:a 1:b 1:c; propose x; ok n2 2; ok n2 5; ok n2 3; ok n2 4")
+    assert [one == "None" for one in said] == [False, False, True, True, False, False]
+
+
+BREAKS = {
+    "figure 8, the leader has an entry of its own": (
+        "its-last-entry-decides", "figure-8", LAB.spec.check("figure-8").examples["with an entry of its own"],
+        "differs",
+    ),
+    "two entries, and five are committed": (
+        "new-entries-bring-the-commit", "commits-what-was-compared", "have 1:a; append 1/1 5 1:b", "beyond-its-log",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("mutant", "check", "script", "cause"), BREAKS.values(), ids=BREAKS)
+def test_a_schedule_shows_the_mistake_by_its_name(mutant: str, check: str, script: str, cause: str) -> None:
+    code = next(one.code for one in LAB.mutants() if one.name == mutant)
+    broken = replay(LAB, code, LAB.spec.check(check), parse_script(script)).broken
+    assert broken is not None and broken.cause == cause, broken
+    assert replay(LAB, LAB.solution, LAB.spec.check(check), parse_script(script)).broken is None
+
+
 def test_an_entry_takes_two_ticks_to_be_committed_and_a_heartbeat_to_be_known() -> None:
     said = answers("agreement", "group 3 1; elect n1; run 4; propose; run 1; run 1; run 1; run 3")
     assert [one.split()[0] for one in said[3:7]] == ["n1:L1(0/1)", "n1:L1(0/1)", "n1:L1(0/1)", "n1:L1(1/1)"]
