@@ -11,9 +11,9 @@ import pytest
 
 from k8slab.lab import Limits, Raised, Report, find_lab, verify
 from k8slab.lab.child import notes as all_notes
-from k8slab.lab.runner import settled
+from k8slab.lab.runner import default_runner, settled
 from k8slab.lab.show import report_text
-from k8slab.lab.verify import HIDDEN_NOTE
+from k8slab.lab.verify import HIDDEN_NOTE, setup_of
 from tests.unit.lab.hostile import right, with_line
 
 LAB = find_lab("09")
@@ -236,3 +236,15 @@ def test_a_name_of_the_class_body_is_placed_in_the_module_or_the_class_that_ran_
         found = player.described(raised.value)
         assert (found["type"], found["text"], found["line"]) == (expected.type, expected.text, expected.line), code
         assert not expected.where or found["where"] == expected.where, code
+
+
+def test_what_a_script_prints_is_in_its_own_record() -> None:
+    """However answers and prints come in: each of a hundred short scripts has its own line, and no other."""
+    session = default_runner().open(setup_of(LAB, with_line("add", "print(item)")))
+    check = LAB.spec.check("first-in-first-out")
+    try:
+        for number in range(100):
+            script = (("add", f"k{number}"),)
+            assert session.play(script, check.setting, LAB.spec.needs(check)).printed == f"k{number}\n"
+    finally:
+        session.close()
