@@ -44,7 +44,7 @@ def test_every_built_page_is_tested(book_html: Path) -> None:
 def test_a_page_loads_without_another_host_or_an_error(name: str, place: str, visit: Callable[..., Visit]) -> None:
     page = visit(f"{place}/{name}.html").page
     assert page.locator("article h1").count() == 1
-    settled(page)
+    settled(page, late_ms=500)
 
 
 @each_page_and_index

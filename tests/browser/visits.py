@@ -87,15 +87,15 @@ def widgets_drawn(page: Page, timeout_ms: float = 10_000) -> int:
     return int(page.evaluate("document.documentElement.dataset.k8slabWidgets"))
 
 
-def settled(page: Page) -> None:
-    """Wait until widgets and fonts are there, and half a second more for what scripts ask for late.
+def settled(page: Page, *, late_ms: int = 0) -> None:
+    """Wait until widgets and fonts are there, and `late_ms` more for what scripts ask for late.
 
     Playwright's "networkidle" is not used: on a busy machine it missed the end of a request twice and waited 30 s.
     """
     if page.locator("script[src*=k8slab-static]").count():  # a page without widgets has no loader
         widgets_drawn(page, timeout_ms=30_000)
     page.evaluate("document.fonts.ready.then(() => null)")
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(late_ms)
 
 
 def focused(page: Page) -> tuple[str, float]:
