@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from k8slab.lab import InProcessRunner, Limits, Report, find_lab, parse_script, replay, verify
+from k8slab.lab import find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
+from tests.labs.taken import Taken
 
 LAB = find_lab("01")
-
-
-def judged(code: str, **options: object) -> Report:
-    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
-
-
-def changed(old: str, new: str) -> str:
-    assert LAB.solution.count(old) == 1
-    return LAB.solution.replace(old, new)
-
-
-def answers(check: str, script: str, code: str = "") -> list[object]:
-    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script))
-    return [step.result for step in outcome.record.steps]
+TAKEN = Taken(LAB)
+judged, changed = TAKEN.judged, TAKEN.changed
+answers = TAKEN.answers
 
 
 IDLE = """
@@ -237,23 +225,3 @@ def test_an_entry_is_committed_when_two_of_three_have_it_and_not_before() -> Non
 def test_words_that_do_not_fit_do_nothing() -> None:
     said = answers("rough-network", "group 3 1; crash leader; restart n1; crash n9; restart n9; write")
     assert said[1:] == [None] * 5
-
-
-def test_in_process_judges_the_same() -> None:
-    wanted = ("votes-twice", "no-randomised-timeout", "vote-not-saved")
-    for code in [LAB.solution, LAB.second, *[one.code for one in LAB.mutants() if one.name in wanted]]:
-        inside, outside = verify(LAB, code, runner=InProcessRunner()), verify(LAB, code)
-        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
-
-
-def test_a_right_solution_holds_for_other_hidden_cases() -> None:
-    for seed in ("1", "a class", "ü"):
-        assert verify(LAB, LAB.solution, seed=seed).passed
-        assert verify(LAB, LAB.second, seed=seed).passed
-
-
-def test_a_whole_verification_is_quick() -> None:
-    verify(LAB, LAB.solution)
-    started = time.process_time()
-    assert verify(LAB, LAB.solution).passed
-    assert time.process_time() - started < 3

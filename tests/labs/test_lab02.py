@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from k8slab.lab import InProcessRunner, Limits, Report, find_lab, parse_script, replay, verify
+from k8slab.lab import find_lab, parse_script, replay
 from k8slab.lab.show import recognised
+from tests.labs.taken import Taken
 
 LAB = find_lab("02")
-
-
-def judged(code: str, **options: object) -> Report:
-    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
-
-
-def changed(old: str, new: str) -> str:
-    assert LAB.solution.count(old) == 1
-    return LAB.solution.replace(old, new)
+TAKEN = Taken(LAB)
+judged, changed = TAKEN.judged, TAKEN.changed
 
 
 def answers(check: str, script: str, code: str = "") -> list[str]:
-    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script))
-    return [str(step.result) for step in outcome.record.steps]
+    return [str(answer) for answer in TAKEN.answers(check, script, code)]
 
 
 IDLE = """
@@ -195,23 +186,3 @@ def test_a_group_that_never_agrees_says_so_in_one_sentence() -> None:
 def test_words_that_do_not_fit_do_nothing() -> None:
     said = answers("unreliable", "group 3 1; crash leader; propose n2; restart n1; crash n9; restart n9; elect n9")
     assert said[1:] == ["None"] * 6
-
-
-def test_in_process_judges_the_same() -> None:
-    wanted = ("cuts-what-agrees", "counts-its-term-and-before", "an-old-no-takes-back")
-    for code in [LAB.solution, LAB.second, *[one.code for one in LAB.mutants() if one.name in wanted]]:
-        inside, outside = verify(LAB, code, runner=InProcessRunner()), judged(code)
-        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
-
-
-def test_a_right_solution_holds_for_other_hidden_cases() -> None:
-    for seed in ("1", "a class", "ü"):
-        assert judged(LAB.solution, seed=seed).passed
-        assert judged(LAB.second, seed=seed).passed
-
-
-def test_a_whole_verification_is_quick() -> None:
-    judged(LAB.solution)
-    started = time.process_time()
-    assert judged(LAB.solution).passed
-    assert time.process_time() - started < 3

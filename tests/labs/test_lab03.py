@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import random
-import time
-
 import pytest
 
 from k8slab.etcd import CompactedError, FutureRevisionError, Store, museum
-from k8slab.lab import InProcessRunner, Limits, Mutant, Op, Report, Step, find_lab, parse_script, replay, verify
+from k8slab.lab import InProcessRunner, Mutant, Op, Step, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
-from k8slab.lab.verify import judge, setup_of
 from k8slab.raft.museum import in_place
+from tests.labs.taken import Taken
 
 LAB = find_lab("03")
-
-
-def judged(code: str, **options: object) -> Report:
-    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
-
-
-def changed(old: str, new: str) -> str:
-    assert LAB.solution.count(old) == 1
-    return LAB.solution.replace(old, new)
+TAKEN = Taken(LAB, InProcessRunner())
+judged, changed = TAKEN.judged, TAKEN.changed
 
 
 def answers(check: str, script: str, code: str = "") -> list[str]:
-    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script), runner=InProcessRunner())
-    return [str(step.result) for step in outcome.record.steps]
+    return [str(answer) for answer in TAKEN.answers(check, script, code)]
 
 
 # -- solutions that are none -----------------------------------------------------------------------
@@ -281,42 +270,3 @@ def test_state_tells_what_should_hold() -> None:
     assert check.state(steps) == {
         "revision": "4", "compacted": "3", "living": "b=y @3 c3 v1", "last told": "done, at 4",
     }  # fmt: skip
-
-
-def test_in_process_judges_the_same() -> None:
-    mutant = next(one for one in LAB.mutants() if one.name == "reuses-version-after-delete")
-    for code in (LAB.solution, mutant.code):
-        inside, outside = verify(LAB, code, runner=InProcessRunner()), judged(code)
-        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
-
-
-def test_a_right_solution_holds_for_other_hidden_cases() -> None:
-    for seed in ("1", "a class", "ü"):
-        assert judged(LAB.solution, seed=seed).passed
-        assert judged(LAB.second, seed=seed).passed
-
-
-@pytest.mark.parametrize("code", [LAB.solution, LAB.second], ids=["the solution", "second.py"])
-def test_any_part_of_a_script_is_fair(code: str) -> None:
-    """More cases than check-kit plays: where the judge and `drive.py` disagree is a rare coincidence."""
-    session, rng = InProcessRunner().open(setup_of(LAB, code)), random.Random("parts")
-    for check in LAB.spec.checks:
-        for case in (one for seed in range(4) for one in check.cases(f"parts/{seed}")):
-            keep = rng.choice((0.3, 0.6, 0.9))
-            script = tuple(op for op in case.script if rng.random() < keep)
-            if script:
-                assert judge(check, session.play(script, check.setting, LAB.spec.needs(check))) is None, script
-
-
-def test_the_same_seed_makes_the_same_scripts() -> None:
-    for check in LAB.spec.checks:
-        assert check.generate is not None
-        one, two = (tuple(check.generate(random.Random("7"))) for _ in range(2))
-        assert one == two
-
-
-def test_a_whole_verification_is_quick() -> None:
-    judged(LAB.solution)
-    started = time.process_time()
-    assert judged(LAB.solution).passed
-    assert time.process_time() - started < 2

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import random
-import time
-
 import pytest
 
 from k8slab.etcd import Store
 from k8slab.etcd.messages import EventType, PutRequest
 from k8slab.etcd.watch import Watcher
-from k8slab.lab import Check, InProcessRunner, Limits, Mutant, Op, Report, Step, find_lab, parse_script, replay, verify
+from k8slab.lab import Check, InProcessRunner, Mutant, Op, Step, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
-from k8slab.lab.verify import judge, setup_of
+from tests.labs.taken import Taken
 
 LAB = find_lab("04")
-
-
-def judged(code: str, **options: object) -> Report:
-    return verify(LAB, code, limits=Limits(seconds=5), **options)  # type: ignore[arg-type]
-
-
-def changed(old: str, new: str) -> str:
-    assert LAB.solution.count(old) == 1
-    return LAB.solution.replace(old, new)
+TAKEN = Taken(LAB, InProcessRunner())
+judged, changed = TAKEN.judged, TAKEN.changed
 
 
 def answers(check: str, script: str, code: str = "") -> list[str]:
-    outcome = replay(LAB, code or LAB.solution, LAB.spec.check(check), parse_script(script), runner=InProcessRunner())
-    return [str(step.result) for step in outcome.record.steps]
+    return [str(answer) for answer in TAKEN.answers(check, script, code)]
 
 
 # -- solutions that are none -----------------------------------------------------------------------
@@ -307,42 +296,3 @@ def test_state_tells_where_each_watch_should_be() -> None:
         "client-1": "behind, misses 3 and later; waiting: 2: a=x",
         "client-2": "behind, misses 3 and later; waiting: nothing",
     }
-
-
-def test_in_process_judges_the_same() -> None:
-    mutant = next(one for one in LAB.mutants() if one.name == "loses-a-delete-at-compaction")
-    for code in (LAB.solution, mutant.code):
-        inside, outside = verify(LAB, code, runner=InProcessRunner()), judged(code)
-        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
-
-
-def test_a_right_solution_holds_for_other_hidden_cases() -> None:
-    for seed in ("1", "a class", "ü"):
-        assert judged(LAB.solution, seed=seed).passed
-        assert judged(LAB.second, seed=seed).passed
-
-
-@pytest.mark.parametrize("code", [LAB.solution, LAB.second], ids=["the solution", "second.py"])
-def test_any_part_of_a_script_is_fair(code: str) -> None:
-    """More cases than check-kit plays: where the judge and `drive.py` disagree is a rare coincidence."""
-    session, rng = InProcessRunner().open(setup_of(LAB, code)), random.Random("parts")
-    for check in LAB.spec.checks:
-        for case in (one for seed in range(4) for one in check.cases(f"parts/{seed}")):
-            keep = rng.choice((0.3, 0.6, 0.9))
-            script = tuple(op for op in case.script if rng.random() < keep)
-            if script:
-                assert judge(check, session.play(script, check.setting, LAB.spec.needs(check))) is None, script
-
-
-def test_the_same_seed_makes_the_same_scripts() -> None:
-    for check in LAB.spec.checks:
-        assert check.generate is not None
-        one, two = (tuple(check.generate(random.Random("7"))) for _ in range(2))
-        assert one == two
-
-
-def test_a_whole_verification_is_quick() -> None:
-    judged(LAB.solution)
-    started = time.process_time()
-    assert judged(LAB.solution).passed
-    assert time.process_time() - started < 2

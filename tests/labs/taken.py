@@ -1,0 +1,33 @@
+"""Taking a lab in a test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from k8slab.lab import Lab, Limits, Report, Runner, parse_script, replay, verify
+
+__all__ = ["Taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A lab, and the usual things to do with it. `runner`: who plays scripts for `answers`; by default a child."""
+
+    lab: Lab
+    runner: Runner | None = None
+
+    def judged(self, code: str, **options: Any) -> Report:
+        """The report on `code`; a busy machine is given time."""
+        return verify(self.lab, code, limits=Limits(seconds=5), **options)
+
+    def changed(self, old: str, new: str) -> str:
+        """The solution with one place written otherwise."""
+        assert self.lab.solution.count(old) == 1
+        return self.lab.solution.replace(old, new)
+
+    def answers(self, check: str, script: str, code: str = "") -> list[Any]:
+        """What the solution, or `code`, answers to each step."""
+        one = self.lab.spec.check(check)
+        played = replay(self.lab, code or self.lab.solution, one, parse_script(script), runner=self.runner)
+        return [step.result for step in played.record.steps]

@@ -1,0 +1,79 @@
+"""What holds for every lab's right solutions, beyond what `check-kit` plays."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from k8slab.lab import InProcessRunner, Lab, find_lab, labs
+from k8slab.lab.verify import judge, setup_of
+from tests.labs.taken import Taken
+
+LABS = labs()
+each_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+both_solutions = pytest.mark.parametrize(
+    "code_of", [lambda lab: lab.solution, lambda lab: lab.second], ids=["the solution", "second.py"]
+)
+
+IN_PROCESS = {
+    "01": ("votes-twice", "no-randomised-timeout", "vote-not-saved"),
+    "02": ("cuts-what-agrees", "counts-its-term-and-before", "an-old-no-takes-back"),
+    "03": ("reuses-version-after-delete",),
+    "04": ("loses-a-delete-at-compaction",),
+    "09": ("parallel-processing",),
+}
+"""Wrong solutions that a browser's kernel must judge as a child does."""
+
+MOST_SECONDS = {"01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "09": 1}
+"""Of processor time in the process that judges, for a whole verification."""
+
+
+@each_lab
+@both_solutions
+@pytest.mark.parametrize("seed", ["1", "a class", "ü"])
+def test_a_right_solution_holds_for_other_hidden_cases(lab: Lab, code_of: Callable[[Lab], str], seed: str) -> None:
+    assert Taken(lab).judged(code_of(lab), seed=seed).passed
+
+
+@each_lab
+@both_solutions
+def test_any_part_of_a_script_is_fair(lab: Lab, code_of: Callable[[Lab], str]) -> None:
+    """More cases than check-kit plays: where the judge and `drive.py` disagree is a rare coincidence."""
+    session, rng = InProcessRunner().open(setup_of(lab, code_of(lab))), random.Random("parts")
+    for check in lab.spec.checks:
+        for case in (one for seed in range(4) for one in check.cases(f"parts/{seed}")):
+            keep = rng.choice((0.3, 0.6, 0.9))
+            script = tuple(op for op in case.script if rng.random() < keep)
+            if script:
+                assert judge(check, session.play(script, check.setting, lab.spec.needs(check))) is None, script
+
+
+@each_lab
+def test_the_same_seed_makes_the_same_scripts(lab: Lab) -> None:
+    for check in lab.spec.checks:
+        assert check.generate is not None
+        one, two = (tuple(check.generate(random.Random("7"))) for _ in range(2))
+        assert one == two
+
+
+@pytest.mark.parametrize(("lab", "mutants"), IN_PROCESS.items())
+def test_in_process_judges_the_same(lab: str, mutants: Sequence[str]) -> None:
+    """Lab 05, whose mutants leave tasks behind, has its own test."""
+    taken = Taken(find_lab(lab))
+    wrong = [one.code for one in taken.lab.mutants() if one.name in mutants]
+    assert len(wrong) == len(mutants)
+    for code in [taken.lab.solution, taken.lab.second, *wrong]:
+        inside, outside = taken.judged(code, runner=InProcessRunner()), taken.judged(code)
+        assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+
+
+@each_lab
+def test_a_whole_verification_is_quick(lab: Lab) -> None:
+    taken = Taken(lab)
+    taken.judged(lab.solution)
+    started = time.process_time()
+    assert taken.judged(lab.solution).passed
+    assert time.process_time() - started < MOST_SECONDS[lab.name[:2]]
