@@ -6,7 +6,7 @@ Upstream: etcd server/etcdserver/api/v3rpc/key.go (checks of the request), serve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from operator import attrgetter, is_
 
 from k8slab.etcd.errors import (
     DuplicateKeyError,
@@ -51,7 +51,7 @@ def check_request(request: Request, max_ops: int = MAX_TXN_OPS) -> None:
         check_txn_request(request, max_ops)
     elif isinstance(request, _INTERVALS):
         # check_fields alone would do, and take half the time of a read
-        if not (type(request[0]) is type(request[1]) is bytes and request[2:] == _PLAIN[type(request)]):
+        if not (type(request[0]) is type(request[1]) is bytes and all(map(is_, request[2:], _PLAIN[type(request)]))):
             check_fields(request)
         if not request.key:
             raise EmptyKeyError
