@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class ByFile(LoadScopeScheduling):
-    """A worker takes all tests of a file (cells of a notebook need each other), and one all that need the built book."""
+    """A worker takes all tests of a file (cells of a notebook need each other); one takes all with the built book."""
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = nodeid.partition("::")[0]
