@@ -14,6 +14,7 @@ from k8slab.dev import environment, pages, system
 
 __all__ = ["VERBS", "Verb", "main"]
 
+BENCHMARKS = "tests/benchmarks"
 NBVAL_RULES = "tests/notebooks/nbval.cfg"
 WORKERS = ("--numprocesses=auto", "--maxprocesses=4")  # more would each wait for the one that has the browser tests
 
@@ -65,12 +66,20 @@ def check(root: Path, arguments: list[str]) -> int:
     return pytest(root, arguments or tests, K8SLAB_NOTEBOOKS=os.pathsep.join(chosen))
 
 
+def every_test(root: Path, arguments: list[str], **variables: str) -> int:
+    """The tests named; without names all of them: on all cores, and then what is measured, with nothing beside it."""
+    if arguments:
+        return pytest(root, arguments, **variables)
+    code = pytest(root, [*WORKERS, "tests", f"--ignore={BENCHMARKS}", *notebooks(root)], **variables)
+    return pytest(root, [BENCHMARKS], **variables) or code
+
+
 def test(root: Path, arguments: list[str]) -> int:
-    return pytest(root, arguments or [*WORKERS, "tests", *notebooks(root)])
+    return every_test(root, arguments)
 
 
 def soak(root: Path, arguments: list[str]) -> int:
-    return pytest(root, arguments or [*WORKERS, "tests", *notebooks(root)], K8SLAB_SOAK="1")
+    return every_test(root, arguments, K8SLAB_SOAK="1")
 
 
 def book(root: Path, arguments: list[str]) -> int:

@@ -36,7 +36,8 @@ DRAW = """async () => {
 
 def test_recording_a_deployment(benchmark: Any) -> None:
     benchmark.pedantic(lambda: Stepper(ToyCluster()), rounds=5)
-    assert benchmark.stats.stats.median < 1.0
+    if benchmark.stats is not None:
+        assert benchmark.stats.stats.median < 1.0
 
 
 @pytest.mark.browser
@@ -65,7 +66,8 @@ def test_a_page_of_four_steppers_is_light_and_usable_soon(tmp_path: Path, benchm
         benchmark.extra_info["all_steps_ms"] = (time.perf_counter() - start) * 1000
         benchmark.extra_info["frame_ms_of_1000_steps"] = page.evaluate(DRAW)
         browser.close()
-    assert benchmark.stats.stats.median < 2.0 * LOOSE
+    if benchmark.stats is not None:
+        assert benchmark.stats.stats.median < 2.0 * LOOSE
     assert benchmark.extra_info["frame_ms_of_1000_steps"] < 50 * LOOSE
 
 

@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from k8slab.dev import VERBS, environment, main, pages, system
+from k8slab.dev import VERBS, environment, main, pages, system, verbs
 from k8slab.dev.verbs import changed_notebooks, notebooks, with_tools
 from tests.conftest import allowed_skips, forbidden
 
@@ -140,3 +140,20 @@ def test_workers_report_what_they_skipped_when_they_collected_too(workers: str, 
     assert done.returncode == 1, done.stdout
     summary = done.stdout.partition("skipped in CI")[2].splitlines()[1:3]
     assert sorted(summary) == ["test_one.py::test_a", "test_whole.py"], done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("shared", "alone", "code"), [(0, 0, 0), (1, 0, 1), (0, 1, 1)])
+def test_all_tests_are_run_once_and_each_part_can_fail(
+    shared: int, alone: int, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: list[list[str]] = []
+
+    def fake(root: Path, arguments: list[str], **variables: str) -> int:
+        assert variables == {"K8SLAB_SOAK": "1"}
+        runs.append(arguments)
+        return alone if arguments == ["tests/benchmarks"] else shared
+
+    monkeypatch.setattr(verbs, "pytest", fake)
+    assert verbs.soak(ROOT, []) == code
+    assert len(runs) == 2
+    assert {"tests", "--ignore=tests/benchmarks", *notebooks(ROOT)} <= set(runs[0])
