@@ -163,7 +163,9 @@ _LONGEST_LOAD, _MOST_LOAD_WORK = 0.5, 0.05
 
 
 class Player:
-    """Plays scripts against a solution. Every script gets the solution anew: nothing is left of the one before."""
+    """Plays scripts against a solution. Every script gets the solution anew, in a module of its own. The process stays:
+    what a solution writes into a module of Python's own is still there in the next script, and a failure that comes
+    of it does not come again when its schedule is replayed."""
 
     def __init__(self, code: str, drive: str, names: Mapping[str, str]) -> None:
         self.code = code

@@ -28,8 +28,8 @@ from typing import Any, Literal
 
 from k8slab.raft.confchange import Change, changed
 from k8slab.raft.errors import RaftError
-from k8slab.raft.member import Machine, Member
-from k8slab.raft.messages import NONE, ConfChange, Entry, Message, ReadState
+from k8slab.raft.member import Carried, Machine, Member
+from k8slab.raft.messages import NONE, ConfChange, Entry, ReadState
 from k8slab.raft.node import Node
 from k8slab.raft.state import RaftConfig
 from k8slab.sim import Clock, Disk, Faults, Kind, Loop, Network, Order, Trace, add_kinds
@@ -502,9 +502,9 @@ class RaftCluster:
         names = {self.endpoint(id) for id in self.members}
         return [(number, flight) for number, flight in self.network.in_flight.items() if flight[0] in names]
 
-    def _flight(self, carried: tuple[int | None, Message]) -> dict[str, Any]:
-        cause, message = carried
-        sent = self.trace.get(cause) if cause is not None else None
+    def _flight(self, carried: Carried) -> dict[str, Any]:
+        message = carried.message
+        sent = self.trace.get(carried.sent) if carried.sent is not None else None
         about: dict[str, Any] = {
             "from": str(message.sender),
             "to": str(message.to),

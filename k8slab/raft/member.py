@@ -12,10 +12,11 @@ memory every 100 entries).
 from __future__ import annotations
 
 import copy
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from k8slab.raft.errors import RaftError
 from k8slab.raft.messages import (
@@ -62,6 +63,14 @@ ROLES = {
     "StateCandidate": "candidate",
     "StateLeader": "leader",
 }
+
+
+class Carried(NamedTuple):
+    """A message on its way, and two events: `sent` is its sending, `committed` the sender's commit that it tells of."""
+
+    message: Message
+    sent: int | None
+    committed: int | None
 
 
 class _Applied(MemoryStorage):
@@ -129,6 +138,8 @@ class Member:
         self.on_lead: list[Callable[[int], None]] = []
         self._endpoint = endpoint
         self._inbox: deque[tuple[int | None, Callable[[], None]]] = deque()
+        self._heard: tuple[int, Carried] | None = None  # the message at hand and its event, if it tells of a commit
+        self._commits: list[tuple[int, int]] = []  # what it told: the commit index, and the event
         self._woken = Waiters(loop)
         self._leaderless: list[tuple[int | None, Callable[[Node], None], str]] = []
         self._told = (self.node.raft.role, self.node.raft.term, self.node.raft.log.committed)
@@ -151,9 +162,9 @@ class Member:
             self.wal.save_snapshot(storage.snapshot(), storage)
         return storage
 
-    def _emit(self, kind: str, **data: Any) -> None:
+    def _emit(self, kind: str, **data: Any) -> int | None:
         """An event of this member. Always before what it tells is done, or `view()` would run ahead of the trace."""
-        self.loop.trace.emit(kind, self.name, id=self.node.raft.id, **data)
+        return self.loop.trace.emit(kind, self.name, id=self.node.raft.id, **data)
 
     @property
     def applied(self) -> int:
@@ -166,14 +177,15 @@ class Member:
 
     # -- what comes in -----------------------------------------------------------------------------
 
-    def _receive(self, source: str, carried: tuple[int | None, Message]) -> None:
-        cause, message = carried
-        self._put(cause, lambda: self._hear(message))
+    def _receive(self, source: str, carried: Carried) -> None:
+        self._put(carried.sent, lambda: self._hear(carried))
 
-    def _hear(self, message: Message) -> None:
-        trace = self.loop.trace
-        if trace.on:
-            self._emit("raft.receive", type=message.type, sender=message.sender, term=message.term)
+    def _hear(self, carried: Carried) -> None:
+        message = carried.message
+        if self.loop.trace.on:
+            received = self._emit("raft.receive", type=message.type, sender=message.sender, term=message.term)
+            if received is not None and carried.committed is not None:
+                self._heard = (received, carried)
         try:
             self.node.step(message)
         except RaftError as error:
@@ -223,6 +235,7 @@ class Member:
             while not self._inbox:
                 await pause(self._woken)
             self.loop.trace.current, action = self._inbox.popleft()
+            self._heard = None
             action()
             while self.node.has_ready():
                 await self._carry_out(self.node.ready())
@@ -243,11 +256,16 @@ class Member:
         if ready.snapshot is not None:
             self._tell_commit()
         took = self._save(ready)
+        saved = self.loop.trace.current
         self._tell_commit()  # now that the entries are here: what was in their place was not committed
+        committed = self.loop.trace.current
         if took:
             await sleep(took)
+        if self._heard is not None:
+            self.loop.trace.current = saved  # it answers what it was sent, whether that commits something or not
         for message in ready.messages:
             self._send(message)
+        self.loop.trace.current = committed
         for entry in ready.committed_entries:
             self._apply(entry)
         self.node.advance()
@@ -288,11 +306,21 @@ class Member:
                 "index": message.index,
             }
             self._emit("raft.send", **head, count=count)
-        self.network.send(self.name, self._endpoint(message.to), (trace.current, message))
+        self.network.send(
+            self.name, self._endpoint(message.to), Carried(message, trace.current, self._told_by(message))
+        )
         trace.current = cause
         if message.type == "MsgSnap" and message.snapshot is not None:
             index = message.snapshot.index
             self.loop.call_later(SNAPSHOT_TICKS * self.tick_ms, lambda: self._doubt_snapshot(message.to, index))
+
+    def _told_by(self, message: Message) -> int | None:
+        """The event by which this member knew that what a message tells of is committed."""
+        index = message.snapshot.index if message.snapshot is not None else message.commit
+        if not index:
+            return None
+        at = bisect_left(self._commits, (index, 0))
+        return self._commits[at][1] if at < len(self._commits) else None
 
     def _doubt_snapshot(self, to: int, index: int) -> None:
         """Whoever carries a snapshot says whether it arrived; here: no answer in time is a no."""
@@ -363,13 +391,26 @@ class Member:
                 hears(raft.lead)
 
     def _tell_commit(self) -> None:
-        """A change of the commit index, for the trace."""
-        raft = self.node.raft
+        """A change of the commit index, for the trace.
+
+        A follower has it from a message. The cause is that message if the leader sent it because of its commit; a
+        message that was due for another reason is named in `also`, and the cause is the leader's commit.
+        """
+        raft, trace = self.node.raft, self.loop.trace
         role, term, committed = self._told
         index = raft.log.committed
-        if committed != index:
-            self._emit("raft.commit", index=index, term=raft.log.term_or_zero(index))
-            self._told = (role, term, index)
+        if committed == index:
+            return
+        also: tuple[int, ...] = ()
+        if self._heard is not None:
+            received, carried = self._heard
+            sent = None if carried.sent is None else trace.get(carried.sent)
+            is_sent_for_it = sent is not None and sent.cause == carried.committed
+            trace.current, also = (received, ()) if is_sent_for_it else (carried.committed, (received,))
+        seq = self._emit("raft.commit", also=also, index=index, term=raft.log.term_or_zero(index))
+        self._told = (role, term, index)
+        if seq is not None:
+            self._commits.append((index, seq))
 
     # -- the end -----------------------------------------------------------------------------------
 

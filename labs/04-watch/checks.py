@@ -16,6 +16,8 @@ Judge: TypeAlias = Callable[[Sequence[Step]], Broken | None]
 Event: TypeAlias = tuple[str, str | None]
 """A key and its new value; None: deleted."""
 
+ALONE = ", alone "
+"""In the setting `beside`: how an answer goes on that depends on the other readers."""
 KEYS, VALUES = ("a", "aa", "b", "c"), ("x", "y", "z")
 CLIENTS = ("client-1", "client-2", "client-3")
 ROOM = 3
@@ -60,7 +62,8 @@ def _parsed(answer: str) -> Response:
 @dataclass
 class Watch:
     """One watch. `state`: up to date, behind, ended or cancelled. `missing`: the first revision that it is owed and was
-    not queued yet. `waiting`: what is in its queue, each with what led to it. `got`: what it was handed."""
+    not queued yet. `waiting`: what is in its queue, each with what led to it, and who took nothing meanwhile. `got`:
+    what it was handed."""
 
     client: str
     keys: tuple[str, ...]
@@ -85,8 +88,11 @@ def _is_in(key: str, keys: Sequence[str]) -> bool:
 class World:
     """The naive twin: all revisions there ever were, and every watch."""
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = ROOM, script: Sequence[Response] = (), is_alone_tried: bool = False) -> None:
+        """`script`: all that will have been written in the end. `is_alone_tried`: whether answers say where other
+        readers make a difference."""
         self.room, self.revision, self.compacted = room, 1, 0
+        self.script, self.is_alone_tried = script, is_alone_tried
         self.all: list[Response] = []
         self.untold: list[Response] = []
         self.watches: dict[str, Watch] = {}
@@ -137,7 +143,7 @@ class World:
         if self.is_full(watch):
             watch.state, watch.missing, watch.was_slow = "behind", told.revision, True
         else:
-            watch.waiting.append((Response(told.revision, wanted), f"slow {' '.join(slow)}" if slow else "live"))
+            watch.waiting.append((Response(told.revision, wanted), " ".join(("live", *slow))))
 
     def sync(self) -> None:
         slow = [watch.client for watch in self.watches.values() if self.is_slow(watch)]
@@ -151,7 +157,7 @@ class World:
             watch.waiting.append((Response(0, (), self.compacted), "compaction"))
             watch.state = "ended"
             return
-        how = f"slow {' '.join(slow)}" if slow else "caught up" if watch.was_slow else "replayed"
+        how = " ".join(("caught-up" if watch.was_slow else "replayed", *slow))
         for one in self.all:
             wanted = watch.wants(one.events)
             if one.revision >= watch.missing and wanted:
@@ -187,7 +193,7 @@ class World:
         """An operation, except for `take` and `drain`."""
         verb, words = op[0], op[1:]
         if verb == "hub":
-            self.__init__(int(words[0]))  # type: ignore[misc]
+            self.__init__(int(words[0]), self.script, self.is_alone_tried)  # type: ignore[misc]
         elif verb in ("put", "write"):
             self.write(list(zip(words[::2], words[1::2], strict=True)))
         elif verb == "delete":
@@ -212,9 +218,13 @@ Fault: TypeAlias = tuple[str, str]
 """A cause, and why."""
 
 
-def _faults(steps: Sequence[Step]) -> Iterator[Broken]:
+def _faults(steps: Sequence[Step], setting: str) -> Iterator[Broken]:
     """All that is wrong, step by step; of each watch the first thing alone."""
-    world = World()
+    final = World()
+    for step in steps:
+        if step.verb not in ("take", "drain"):
+            final.do(step.op)
+    world = World(script=final.all, is_alone_tried=setting == "beside")
     for number, step in enumerate(steps):
         if step.verb not in ("take", "drain"):
             world.do(step.op)
@@ -229,7 +239,16 @@ def _faults(steps: Sequence[Step]) -> Iterator[Broken]:
 
 
 def _responses(step: Step) -> list[Response]:
-    return [] if step.result == "nothing" else [_parsed(text) for text in step.result.split(" | ")]
+    return _all_of(step.result.partition(ALONE)[0])
+
+
+def _alone(step: Step) -> list[Response]:
+    """What the same hub hands out at this step if there is no other reader, where that is something else."""
+    return _all_of(step.result.partition(ALONE)[2])
+
+
+def _all_of(answer: str) -> list[Response]:
+    return [] if answer in ("", "nothing") else [_parsed(text) for text in answer.split(" | ")]
 
 
 def _handed(client: str, steps: Sequence[Step]) -> Iterator[Response]:
@@ -247,7 +266,8 @@ def _taken(step: Step, watch: Watch, world: World, steps: Sequence[Step]) -> Fau
     """One response, or all that there are, one after the other. `steps`: those that follow."""
     found = _responses(step)
     for number, response in enumerate(found, start=1):
-        expected, how = watch.waiting.pop(0) if watch.waiting else (None, "")
+        expected, led = watch.waiting.pop(0) if watch.waiting else (None, "")
+        how = "beside a slow one" if " " in led else led
         if response != expected:
             watch.later = [*found[number:], *_handed(watch.client, steps)]
             return _wrong(watch, response, expected, how, world)
@@ -255,18 +275,24 @@ def _taken(step: Step, watch: Watch, world: World, steps: Sequence[Step]) -> Fau
         watch.is_fed = watch.is_fed and how != "live"
     if watch.waiting and (step.verb == "drain" or not found):
         watch.later = [*_handed(watch.client, steps)]
-        return _nothing(watch, *watch.waiting[0])
+        return _nothing(watch, world, _alone(step))
     return None
 
 
-def _nothing(watch: Watch, expected: Response, how: str) -> Fault:
-    """It was handed nothing, and something should wait."""
+def _nothing(watch: Watch, world: World, alone: Sequence[Response]) -> Fault:
+    """It was handed nothing, and something should wait. `alone`: what it is handed without the other readers."""
+    expected, led = watch.waiting[0]
+    how, *slow = led.split()
     told = f"{watch.client} watches {' up to '.join(watch.keys)} from {watch.start} on; {expected} should wait for it"
     if how == "compaction":
         return "not-told-of-compaction", f"{told}: what it misses is gone, and it was handed nothing"
-    if how.startswith("slow"):
-        names = " and ".join(how.split()[1:])
-        return "blocked", f"{told}, and it was handed nothing, while {names} took nothing: a slow reader stops others"
+    if slow and expected in alone:
+        why = f"{told}, and does without other readers; while {' and '.join(slow)} took nothing it was handed nothing"
+        return "blocked", f"{why}: a slow reader stops others"
+    if slow and not world.is_alone_tried:
+        return "kept-waiting", f"{told}, and it was handed nothing; {' and '.join(slow)} took nothing meanwhile"
+    if _is_start(watch, expected.events, world):
+        return "loses-its-start", f"{told}, and it was handed nothing: of all its keys {watch.keys[0]} is left out"
     if how in ("live", "replayed") and _are_deletes([one for one, _ in watch.waiting], [*watch.got, *watch.later]):
         return "loses-a-delete", f"{told}, and it was handed nothing: of all changes, the deletes are left out"
     if how == "live" and watch.is_fed:
@@ -276,6 +302,16 @@ def _nothing(watch: Watch, expected: Response, how: str) -> Fault:
     if how == "replayed":
         return "not-replayed", f"{told} since the last sync, and it was handed nothing"
     return "not-caught-up", f"{told}: it has made room and sync was called, and it was handed nothing"
+
+
+def _is_start(watch: Watch, missing: Sequence[Event], world: World, *found: Response) -> bool:
+    """Whether the first key of an interval alone is missing: other keys were handed out, and it never was, neither
+    between them nor a second time."""
+    first, got = watch.keys[0], {key for one in (*watch.got, *found, *watch.later) for key, _ in one.events}
+    if len(watch.keys) == 1 or watch.was_slow or not got or first in got or {key for key, _ in missing} != {first}:
+        return False
+    changes = [one for one in world.script if one.revision >= watch.start and first in dict(one.events)]
+    return bool(watch.got) or len(changes) > 1
 
 
 def _are_deletes(missing: Sequence[Response], handed: Sequence[Response]) -> bool:
@@ -333,6 +369,12 @@ def _other_events(watch: Watch, found: Response, told: str, right: str, world: W
         return "other-keys", f"{told}, and was handed {found}"
     if len(found.events) < len(wanted):
         whole = Response(found.revision, wanted)
+        rest = [event for event in wanted if event not in found.events]
+        if _is_start(watch, rest, world, found):
+            why = (
+                f"{told}; revision {found.revision} is {whole}, and it was handed {found}: {watch.keys[0]} is left out"
+            )
+            return "loses-its-start", why
         return "split", f"{told}; revision {found.revision} is {whole}, and it was handed a part of it: {found}"
     if found.events != wanted:
         return "other-order-in-a-revision", f"{told}: {right}"
@@ -351,7 +393,7 @@ def _order(
     if found not in missing[:1]:
         why = f"{told}, and was handed {found}; {missing[0] if missing else 'nothing'} comes before that"
         had_room = how == "live" or not watch.was_slow
-        return _skipped(watch, found, expected, missing) if had_room else "lost-while-slow", why
+        return _skipped(watch, found, expected, missing, world) if had_room else "lost-while-slow", why
     if watch.was_slow and watch.state == "behind":
         return "more-than-room", f"{told}; it had {world.room} responses waiting, more should not: {right}"
     if watch.state == "up to date":
@@ -360,27 +402,31 @@ def _order(
     return "fed-without-sync", f"{told}, is behind, sync was not called since, and it was handed {found}"
 
 
-def _skipped(watch: Watch, found: Response, expected: Response | None, missing: Sequence[Response]) -> str:
+def _skipped(
+    watch: Watch, found: Response, expected: Response | None, missing: Sequence[Response], world: World
+) -> str:
     if expected is None:
         return "overtakes"
     if expected in watch.later and found not in watch.later:
         return "out-of-order"
     handed = [*watch.got, found, *watch.later]
+    if _is_start(watch, missing[0].events, world, found):
+        return "loses-its-start"
     return "loses-a-delete" if _are_deletes([one for one in missing if one not in handed], handed) else "lost"
 
 
-ALIVE = ("not-told", "stays-behind", "not-replayed", "invented", "empty")
-"""Wrong in any hub that does nothing."""
+ALIVE = ("not-told", "stays-behind", "not-replayed", "invented", "empty", "loses-its-start")
+"""Wrong in a hub that does nothing, or that leaves out a key: every check notices it."""
 LOST = ("lost", "loses-a-delete", "out-of-order")
 """Ways in which a response does not come when it is its turn."""
 
 
-def hub_with(*causes: str) -> Judge:
-    """The judge for these causes, and for those of a hub that does nothing."""
+def hub_with(*causes: str, setting: str = "") -> Judge:
+    """The judge for these causes, and for those that every check notices."""
     wanted = {*ALIVE, *causes}
 
     def judge(steps: Sequence[Step]) -> Broken | None:
-        return next((broken for broken in _faults(steps) if broken.cause in wanted), None)
+        return next((broken for broken in _faults(steps, setting) if broken.cause in wanted), None)
 
     return judge
 
@@ -756,6 +802,10 @@ HINTS: dict[str, Sequence[str]] = {
         "A delete is an event like a put, with the value None. Which line of yours takes it for nothing?",
         "`if value` is false for None. What a watch wants is settled by the keys alone.",
     ],
+    "loses-its-start": [
+        "It watches from `a` up to, not including, `d`. Is `a` itself one of its keys?",
+        "key <= name < end: the start belongs to the interval, the end does not.",
+    ],
     "out-of-order": [
         "Everything is there, and comes in another order. Which end of the queue does take look at?",
         "The oldest one first: what is put in at the end comes out at the front.",
@@ -773,6 +823,10 @@ HINTS: dict[str, Sequence[str]] = {
     "blocked": [
         "One reader takes nothing. What do the loops over the watches do when they come to it?",
         "continue with the next one, where you return or break: the others have room.",
+    ],
+    "kept-waiting": [
+        "Would it be handed this if nobody else watched? a-slow-one-hurts-nobody tries each reader alone as well.",
+        "If it would: what do the loops over the watches do when they come to one without room?",
     ],
     "invented": ["Hand on the events of that revision as they are in the history, with their own revision."],
     "empty": ["No event of this revision is about the keys of this watch: then there is no response either."],
@@ -846,8 +900,10 @@ def _check(
     causes: Sequence[str],
     examples: Mapping[str, str],
     generate: Callable[[random.Random], Sequence[Op]],
+    setting: str = "",
 ) -> Check:
-    return Check(name, title, points, hub_with(*causes), examples, generate, HINTS, state=hub_state)
+    judge = hub_with(*causes, setting=setting)
+    return Check(name, title, points, judge, examples, generate, HINTS, setting=setting, state=hub_state)
 
 
 ONE, TWO = "watch client-1 a d", "watch client-2 a d"
@@ -971,6 +1027,7 @@ LAB = LabSpec(
                 "catching up": f"hub 1; {ONE} 0; {TWO} 0; put a x; put a y; drain client-2; sync; drain client-2",
             },
             beside,
+            setting="beside",
         ),
         _check(
             "says-what-is-gone",
@@ -1014,7 +1071,7 @@ LAB = LabSpec(
             "ends-for-good",
             "After cancel, and after the word of a compaction, nothing more is handed out",
             1,
-            ("after-the-end", "blocked", *LOST),
+            ("after-the-end", "kept-waiting", *LOST),
             {
                 "cancelled": f"{ONE} 0; {TWO} 0; put a x; cancel client-1; take client-1; put a y; drain client-1; "
                 "drain client-2",

@@ -161,6 +161,25 @@ class Player:
         self.learner.sync()
 
 
+def _alone(names, client, played):
+    """What the last of these operations hands to a client on a hub that has no other reader."""
+    player, said = Player(names), None
+    for verb, *words in played:
+        if verb not in ("watch", "take", "drain", "cancel") or words[0] == client:
+            said = getattr(player, verb)(*words)
+    return said
+
+
 def drive(names, setting):
-    player = Player(names)
-    return lambda verb, *words: getattr(player, verb)(*words)
+    """In the setting `beside` each reader is also tried alone: `nothing, alone 3: a=x`, if that makes a difference."""
+    player, played = Player(names), []
+
+    def do(verb, *words):
+        played.append((verb, *words))
+        said = getattr(player, verb)(*words)
+        if setting != "beside" or verb not in ("take", "drain") or said is None:
+            return said
+        alone = _alone(names, words[0], played)
+        return said if said == alone else f"{said}, alone {alone}"
+
+    return do

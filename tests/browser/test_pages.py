@@ -106,6 +106,23 @@ def test_a_page_is_not_too_heavy(name: str, book_html: Path) -> None:
     assert (book_html / f"{name}.html").stat().st_size < HEAVIEST_BYTES
 
 
+CUT = """() => [
+    ...[...document.querySelectorAll("article .highlight-text pre")].filter((e) => e.scrollWidth > e.clientWidth),
+    ...[...document.querySelectorAll("article p code.literal .pre, article li code.literal .pre")].filter(
+        (e) => !e.closest("td") && e.getClientRects().length > 1),
+].map((e) => e.textContent)"""
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if "/reference/" not in f"/{name}"])
+def test_beside_the_contents_no_drawing_is_cut_and_no_flag_is_broken(
+    name: str, book_address: str, visit: Callable[..., Visit]
+) -> None:
+    """1280 px: a drawing that scrolls hides its end, and `--` at the end of a line is no flag."""
+    page = visit(f"{book_address}/{name}.html", size=(1280, 900)).page
+    assert page.evaluate("document.fonts.ready.then(() => document.fonts.status)") == "loaded"
+    assert page.evaluate(CUT) == []
+
+
 def test_the_first_page_leads_to_the_book(place: str, visit: Callable[..., Visit]) -> None:
     page = visit(f"{place}/index.html").page
     page.wait_for_url("**/book/intro.html")

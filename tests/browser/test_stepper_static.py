@@ -124,7 +124,7 @@ def test_every_control_works_by_keyboard(toy: Shown) -> None:
     toy.press("ArrowLeft")
     assert toy.at == "step 55 of 56"
     toy.press("w")
-    assert toy.at.startswith("cause ")
+    assert toy.at == "the step itself"
     toy.press("Home")
     assert toy.at.startswith("cause 1 of ")
     toy.press("Escape", "Home")
@@ -168,12 +168,30 @@ def test_why_walks_from_the_first_cause_to_the_step(toy: Shown) -> None:
     assert toy.text(".title") == "One Deployment, end to end"
 
 
+def test_why_counts_the_causes_without_what_they_led_to(toy: Shown) -> None:
+    """In the title and beside the picture alike: a list of n causes and the step has n + 1 rows."""
+    toy.button("all 56").click()
+    toy.press("Home", "w")
+    assert (toy.text(".title"), toy.at) == ("Why step 1? no causes", "the step itself")
+    toy.press("w", "ArrowRight", "w")
+    assert (toy.text(".title"), toy.at) == ("Why step 2? 1 cause", "the step itself")
+    toy.press("ArrowLeft")
+    assert toy.at == "cause 1 of 1"
+    assert toy.root.get_by_role("slider").get_attribute("aria-valuetext") == "cause 1 of 1"
+    toy.press("w", "End", "w")
+    causes = int(toy.text(".title").removeprefix("Why step 56? ").removesuffix(" causes"))
+    toy.press("ArrowLeft")
+    assert toy.at == f"cause {causes} of {causes}" and causes > 1
+    toy.press("Home")
+    assert toy.at == f"cause 1 of {causes}"
+
+
 def test_why_is_the_object_as_it_is(toy: Shown) -> None:
     toy.root.get_by_role("slider").fill("16")
     toy.root.get_by_label("Object shown").select_option("ReplicaSet/default/web-7d9c6b8f5d")
     toy.button("Why so?").click()
     assert toy.text(".txt") == "etcd commits revision 5: put ReplicaSet web-7d9c6b8f5d."
-    assert toy.at.startswith("cause ")
+    assert toy.at == "the event itself"
 
 
 def test_the_because_link_goes_to_the_cause(toy: Shown) -> None:

@@ -116,6 +116,54 @@ def test_a_mutant_is_recognised(mutant: Mutant) -> None:
     assert recognised(LAB, report.results[0])
 
 
+def looks(code: str, check: str) -> tuple[str, str]:
+    """The cause by which a check notices code, and the mutant it is said to look like."""
+    (result,) = verify(LAB, code, only=[check], runner=InProcessRunner()).results
+    assert result.failure is not None and result.failure.broken is not None
+    return result.failure.broken.cause, recognised(LAB, result).partition(":")[0].removeprefix("Looks like ")
+
+
+def test_an_interval_without_its_start_looks_like_nothing_else() -> None:
+    """Written as somebody may: in one expression for each kind of watch. Other checks have no picture of it: none is
+    better than that of another mistake."""
+    code = changed(
+        "return [event for event in events if event[0] == self.key or self.key <= event[0] < self.end]",
+        "if self.end:\n            return [one for one in events if self.key < one[0] < self.end]\n"
+        "        return [one for one in events if one[0] == self.key]",
+    )
+    assert looks(code, "only-its-keys") == ("loses-its-start", "'start-is-excluded'")
+    for check in ("tells-what-happens", "replays-the-past", "a-revision-is-whole"):
+        assert looks(code, check) == ("loses-its-start", "")
+
+
+ONE_AND_TWO = (
+    "hub 1; watch client-1 a d 0; watch client-2 a d 0; put a x; put a y; drain client-2; sync; drain client-2"
+)
+
+
+def mutant(name: str) -> str:
+    (code,) = (one.code for one in LAB.mutants() if one.name == name)
+    return code
+
+
+def test_a_slow_reader_is_blamed_only_for_what_comes_without_it() -> None:
+    """The same schedule, and the same answer, by two mistakes: only one of them has to do with client-1."""
+    blocks, misses = mutant("slow-watcher-stops-sync"), mutant("misses-the-first-one")
+    check = LAB.spec.check("a-slow-one-hurts-nobody")
+    assert answers(check.name, ONE_AND_TWO)[-1] == "3: a=y"
+    assert answers(check.name, ONE_AND_TWO, blocks)[-1] == "nothing, alone 3: a=y"
+    assert answers(check.name, ONE_AND_TWO, misses)[-1] == "nothing"
+    assert looks(blocks, check.name)[0] == "blocked"
+    assert looks(misses, check.name) == ("not-caught-up", "'misses-the-first-one-beside-others'")
+    (result,) = verify(LAB, misses, only=[check.name], runner=InProcessRunner()).results
+    assert "a slow reader stops others" not in result.reason
+
+
+def test_where_no_reader_is_tried_alone_nobody_is_blamed() -> None:
+    for name in ("slow-watcher-stops-sync", "misses-the-first-one"):
+        assert looks(mutant(name), "ends-for-good") == ("kept-waiting", "")
+
+
 def test_every_cause_has_a_ladder_of_its_own() -> None:
     causes = {mutant.cause for mutant in LAB.mutants()}
     assert all(causes <= {*check.hints} for check in LAB.spec.checks)

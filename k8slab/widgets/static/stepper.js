@@ -241,20 +241,22 @@ export default { render({ model, el }) {
     const before = i ? states[order[i - 1]] : k ? states[k - 1] : trace.state0;
     Object.assign(ctx, { i, width: width - (width < 560 ? 16 : 24), state: states[k], before, live: canAsk() });
     root.classList.toggle("why", walk);
-    $.title.textContent = walk ? `Why ${main ? "event" : "step"} ${why + 1}? ${order.length - 1} ${main ? "main " : ""}causes` : trace.title;
+    const causes = order.length - 1, what = main ? "event" : "step"; // of a walk the last one is what it asks about
+    $.title.textContent = walk ? `Why ${what} ${why + 1}? ${causes || "no"} ${main ? "main " : ""}cause${causes === 1 ? "" : "s"}` : trace.title;
     root.setAttribute("aria-label", `Stepper: ${trace.title}`);
     $.lm.setAttribute("aria-pressed", String(main));
     $.la.setAttribute("aria-pressed", String(!main));
     view.update();
     root.style.setProperty("--h", `${Math.max(560, 166 + LEAST + $.stage.offsetHeight)}px`);
     $.t.textContent = ctx.timeless ? "" : `t = ${ms(st.t)} ms`;
-    $.pos.textContent = `${walk ? "cause " : main ? "" : "step "}${i + 1} of ${order.length}`;
+    const at = `${i + 1} of ${order.length}`;
+    $.pos.textContent = !walk ? `${main ? "" : "step "}${at}` : i < causes ? `cause ${i + 1} of ${causes}` : `the ${what} itself`;
     $.ev.textContent = main && !walk ? `event ${k + 1}` : "";
     $.kind.replaceChildren(icon(ctx.role(k), st.kind), (MARKS[st.kind] ?? [0, st.kind])[1]);
     $.txt.textContent = st.text;
     because(k, st);
     $.range.value = i;
-    $.range.setAttribute("aria-valuetext", `${i + 1} of ${order.length}`);
+    $.range.setAttribute("aria-valuetext", walk ? $.pos.textContent : at);
     $.back.setAttribute("aria-disabled", String(i === 0));
     $.next.setAttribute("aria-disabled", String(atEnd() && !canAsk()));
     $.why.classList.toggle("main", walk);

@@ -107,7 +107,7 @@ def test_a_paused_member_hears_nothing_until_it_is_let_and_then_everything_in_or
     etcd.run(for_ms=1_000)
     sender = etcd.raft.endpoint(leader)
     assert list(paused.waiting) == [sender]
-    sent = [message.type for _, message in paused.waiting[sender]]
+    sent = [carried.message.type for carried in paused.waiting[sender]]
     assert sent.count("MsgHeartbeat") == 10 and "MsgApp" in sent
     assert etcd.store(away).revision == 2
     paused.hear(leader, most=sent.index("MsgApp"))

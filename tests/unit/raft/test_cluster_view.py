@@ -9,7 +9,7 @@ import pytest
 
 from k8slab.etcd import EtcdCluster, PutRequest
 from k8slab.raft import RaftCluster
-from k8slab.sim import Faults
+from k8slab.sim import Faults, TraceEvent
 from k8slab.widgets import Stepper, expand
 from k8slab.widgets.story import lane_of
 
@@ -325,6 +325,53 @@ def test_of_a_long_run_the_heartbeats_are_left_out_and_not_the_end() -> None:
     assert not any(str(event.data.get("type", "")).startswith("MsgHeartbeat") for event in shown)
     for kind in ("raft.role", "raft.crash", "raft.commit", "raft.append"):
         assert [event.kind for event in shown].count(kind) == kinds.count(kind)
+
+
+def told_by(raft: RaftCluster, commit: TraceEvent) -> tuple[TraceEvent, TraceEvent]:
+    """The message from which a member has a commit (its receipt), and the cause of its sending."""
+    received = raft.trace[commit.also[0] if commit.also else commit.cause or 0]
+    assert (received.kind, received.actor) == ("raft.receive", commit.actor)
+    sent = raft.trace[received.cause or 0]
+    assert sent.kind == "raft.send" and sent.actor != commit.actor
+    return received, raft.trace[sent.cause or 0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_follower_knows_a_commit_from_a_message_and_that_goes_back_to_the_leaders_commit(seed: int) -> None:
+    """§5.3: "Once a follower learns that a log entry is committed": from the leader's commitIndex in a message. That is
+    the cause, not what else the message was due for, nor the entries that came with it."""
+    raft = RaftCluster(3, seed=seed, faults=Faults(delay_ms=(1, 9), loss=0.05))
+    raft.run(until=raft.has_leader)
+    away = next(id for id in raft.members if id != raft.leader)
+    raft.loop.call_later(300, lambda: raft.isolate(away))
+    raft.loop.call_later(1_900, raft.heal)
+    for number in range(12):
+        raft.loop.call_later(200 * number, lambda number=number: raft.propose(f"x={number}"))  # type: ignore[misc]
+    raft.run(for_ms=4_000)
+    because, ways = {}, set()
+    for commit in (event for event in raft.trace if event.kind == "raft.commit"):
+        cause = raft.trace[commit.cause or 0]
+        received, reason = told_by(raft, commit)
+        if received.data["type"] == "MsgAppResp":  # the leader's own: an answer, and it has a quorum
+            assert commit.also == ()
+            continue
+        leader = cause if commit.also else reason
+        assert leader.kind == "raft.commit" and leader.actor != commit.actor
+        assert leader.data["index"] >= commit.data["index"] and leader.data["term"] >= commit.data["term"]
+        assert cause in (received, leader) and (commit.also != ()) == (reason != leader)
+        because[commit.seq] = leader
+        ways.add(bool(commit.also))
+    assert ways == {True, False}, "messages sent because of the commit, and such as were due anyhow"
+    told = {event.data["index"] for event in because.values()}
+    assert told and max(told) == max(member.applied for member in raft.members.values())
+
+
+def test_a_follower_answers_what_it_was_sent_not_what_it_commits() -> None:
+    raft = eventful(3)
+    raft.run(for_ms=7_000)
+    causes = {raft.trace[event.cause or 0].kind for event in raft.trace if event.data.get("type") == "MsgAppResp"
+              and event.kind == "raft.send"}  # fmt: skip
+    assert causes == {"raft.append", "raft.receive"}
 
 
 def test_the_past_of_a_group_is_refused(group: Group) -> None:
