@@ -26,10 +26,10 @@ class Clock:
         return f"Clock(now_ms={self.now_ms})"
 
 
-def milliseconds(name: str, value: Any) -> int:
-    """`value` if it is a whole number of milliseconds, 0 or more. TypeError or ValueError name the argument."""
+def milliseconds(name: str, value: Any, *, least: int = 0) -> int:
+    """`value` if it is a whole number of milliseconds, `least` or more. TypeError or ValueError name the argument."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: {value!r}: expected a whole number of milliseconds")
-    if value < 0:
-        raise ValueError(f"{name}: {value}: expected 0 milliseconds or more")
+    if value < least:
+        raise ValueError(f"{name}: {value}: expected {least} {'millisecond' if least == 1 else 'milliseconds'} or more")
     return value
