@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from k8slab.raft.confchange import Change, changed
 from k8slab.raft.errors import RaftError
+from k8slab.raft.inputs import check_number, check_options, check_parts
 from k8slab.raft.member import Machine, Member
 from k8slab.raft.messages import NONE, ConfChange, Entry, Message, ReadState
 from k8slab.raft.node import Node
@@ -141,14 +142,14 @@ class RaftCluster:
         on_start: Callable[[int, Member], None] | None = None,
         **options: Any,
     ) -> None:
-        _check_number("size", size, 1, MOST_MEMBERS)
-        _check_number("tick_ms", tick_ms, 1)
-        _check_number("snapshot_count", snapshot_count, 1)
-        _check_number("keep_entries", keep_entries, 0)
+        check_number("size", size, 1, MOST_MEMBERS)
+        check_number("tick_ms", tick_ms, 1)
+        check_number("snapshot_count", snapshot_count, 1)
+        check_number("keep_entries", keep_entries, 0)
         if not isinstance(name, str) or not name:
             raise ValueError(f"name {name!r}: expected text that is not empty")
-        _check_parts(loop, network, machine, on_start)
-        _check_options(options)
+        check_parts(loop, network, machine, on_start)
+        check_options(options)
         if network is not None and name in network.groups:
             raise ValueError(f"name {name!r}: expected one that no other group on this network has")
         self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
@@ -352,7 +353,7 @@ class RaftCluster:
         """
         change = ConfChange.parse(text, transition=transition)
         for one in change.changes:
-            _check_number(f"change {text!r}: member", one.node, 1, MOST_MEMBERS)
+            check_number(f"change {text!r}: member", one.node, 1, MOST_MEMBERS)
         via = self._via(via)
         change = change._replace(context=self._next_number())
         return self._ask(via, text, change.entry().data, lambda node: _propose_change(node, change), f"change {text}")
@@ -573,30 +574,6 @@ def _propose_change(node: Node, change: ConfChange) -> None:
             raise RaftError(f"the change at index {raft.pending_conf_index} comes first: it is not applied yet")
         changed(Change(raft.config, raft.progress), change, last_index=raft.log.last_index)
     node.propose_conf_change(change)
-
-
-def _check_parts(loop: object, network: object, machine: object, on_start: object) -> None:
-    if not isinstance(loop, Loop | None):
-        raise ValueError(f"loop {loop!r}: expected a Loop")
-    if not isinstance(network, Network | None):
-        raise ValueError(f"network {network!r}: expected a Network")
-    if not callable(machine):
-        raise ValueError(f"machine {machine!r}: expected a function that makes a member's machine from its id")
-    if on_start is not None and not callable(on_start):
-        raise ValueError(f"on_start {on_start!r}: expected a function of an id and a Member")
-
-
-def _check_options(options: Iterable[str]) -> None:
-    known = [field.name for field in fields(RaftConfig) if field.name != "id"]
-    for name in options:
-        if name not in known:
-            raise ValueError(f"option {name!r}: expected one of {', '.join(known)}")
-
-
-def _check_number(name: str, value: object, least: int, most: int | None = None) -> None:
-    if type(value) is not int or value < least or (most is not None and value > most):
-        expected = f"a whole number, at least {least}" if most is None else f"a number from {least} to {most}"
-        raise ValueError(f"{name} {value!r}: expected {expected}")
 
 
 def _encoded(name: str, text: object) -> bytes:
