@@ -6,7 +6,7 @@ Simplified: no authentication, authorization, audit or flow control; deprecated 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Protocol
 
 from k8slab.api.errors import BadRequestError, InternalError
@@ -292,12 +292,10 @@ class APIServer:
             return 0
         return max((ms for prefix, ms in self._watch_delays.items() if matches(client, prefix)), default=0)
 
-    def spawn(self, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> None:
+    def spawn(self, handle: Callable[[], Coroutine[Any, Any, Any]], *, delay_ms: int = 0) -> None:
         """Handle a request in a task of this server."""
-        if not self.alive:
-            coro.close()
-            return
-        self._keep(self.loop.spawn(f"{self.name}/handle", coro, delay_ms=delay_ms))
+        if self.alive:
+            self._keep(self.loop.spawn(f"{self.name}/handle", handle, delay_ms=delay_ms))
 
     def _keep(self, task: Task) -> None:
         if len(self._tasks) >= 2 * self._live + 64:

@@ -84,8 +84,8 @@ class InProcessTransport:
         if self._is_cut(self.client, self.server.name) or not self.server.alive:
             self._lose(future)
         else:
-            handle = self._handle(request, future, is_watch)
-            self.server.spawn(handle, delay_ms=self._latency.request(self._rng))
+            delay_ms = self._latency.request(self._rng)
+            self.server.spawn(lambda: self._handle(request, future, is_watch), delay_ms=delay_ms)
         try:
             return await future.wait()
         except TimeoutError:

@@ -87,15 +87,15 @@ def _guarded(handler: Any, args: argparse.Namespace) -> int:
     """LabErrors and unknown names are answers, not tracebacks."""
     from k8slab.lab import LabError, UnknownCheckError, UnknownLabError
     from k8slab.lab.runner import RunnerError
-    from k8slab.lab.submissions import OtherResultsError, UnknownStudentError
+    from k8slab.lab.submissions import OtherResultsError, ResultsFolderError, UnknownStudentError
 
     try:
         code: int = handler(args)
         return code
     except (LabError, RunnerError, UnknownCheckError) as error:
         print(_typed(f"k8slab: {error}"), file=sys.stderr)
-        is_usage = isinstance(error, (UnknownCheckError, UnknownLabError, UnknownStudentError, OtherResultsError))
-        return 2 if is_usage else 1
+        usage = (UnknownCheckError, UnknownLabError, UnknownStudentError, OtherResultsError, ResultsFolderError)
+        return 2 if isinstance(error, usage) else 1
 
 
 def _typed(text: str) -> str:

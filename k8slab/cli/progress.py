@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from k8slab.cli.files import file_name, trouble
 from k8slab.cli.things import known, thing
 from k8slab.progress import Progress, ProgressError
 
@@ -26,8 +27,12 @@ def add_parser(commands: Any) -> None:
         "~/.local/share/k8slab/progress.json) and sent nowhere. Exit code: 0 done, 1 not possible, 2 wrong usage.",
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--export", metavar="FILE", help="write everything as JSON to FILE, or to standard output (-)")
-    what.add_argument("--import", dest="import_", metavar="FILE", help="add what another place exported (- for stdin)")
+    what.add_argument(
+        "--export", type=file_name, metavar="FILE", help="write everything as JSON to FILE, or to standard output (-)"
+    )
+    what.add_argument(
+        "--import", dest="import_", type=file_name, metavar="FILE", help="add what another place exported (- for stdin)"
+    )
     what.add_argument(
         "--done",
         nargs=2,
@@ -52,10 +57,10 @@ def run(args: argparse.Namespace) -> int:
         if args.reset:
             return _reset(progress, sure=args.yes)
         return _show(progress)
+    except BrokenPipeError:
+        raise
     except (ProgressError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        print(f"k8slab progress: {error}", file=sys.stderr)
+        print(f"k8slab progress: {trouble(error) if isinstance(error, OSError) else error}", file=sys.stderr)
         return 1
 
 

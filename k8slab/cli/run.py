@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from k8slab.cli.files import file_name, trouble
+
 if TYPE_CHECKING:
     from k8slab.api.manifests import Manifest
     from k8slab.cluster import Applied, ApplyResult, Cluster
@@ -64,7 +66,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--keep-going", action="store_true", help="apply what is right although something is wrong")
     parser.add_argument("--all-steps", action="store_true", help="print every step, not only the main story")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format (default text)")
-    parser.add_argument("--trace", type=Path, metavar="FILE", help="also write the whole trace as JSON lines")
+    parser.add_argument("--trace", type=file_name, metavar="FILE", help="also write the whole trace as JSON lines")
     parser.set_defaults(handler=run)
 
 
@@ -72,8 +74,9 @@ def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from k8slab.cluster import ApplyError, Cluster
 
-    if args.trace is not None and (args.trace.is_dir() or not args.trace.absolute().parent.is_dir()):
-        print(f"k8slab run: --trace {args.trace}: expected a file in a folder that exists", file=sys.stderr)
+    trace = None if args.trace is None else Path(args.trace)
+    if trace is not None and (trace.is_dir() or not trace.absolute().parent.is_dir()):
+        print(f"k8slab run: --trace {trace}: expected a file in a folder that exists", file=sys.stderr)
         return 2
     manifests, problems = _read(args.files)
     if args.validate == "strict":
@@ -95,14 +98,14 @@ def run(args: argparse.Namespace) -> int:
         problems += result.errors
         ignored = _ignored(manifests, args.namespace)
         _print(Outcome(cluster, result, problems, cluster.not_ready(), ready, started_ms, ignored), args)
-        if args.trace is not None:
-            args.trace.write_text(cluster.trace.to_jsonl(), encoding="utf-8")
+        if trace is not None:
+            trace.write_text(cluster.trace.to_jsonl(), encoding="utf-8")
     except ApplyError as error:
         return _refuse([*problems, *error.problems], args.output, [one.reference for one in error.applied])
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        print(f"k8slab run: {error}", file=sys.stderr)
+        print(f"k8slab run: {trouble(error)}", file=sys.stderr)
         return 1
     finally:
         cluster.close()

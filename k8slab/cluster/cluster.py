@@ -38,7 +38,7 @@ from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_ma
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, milliseconds, plain_data
+from k8slab.cluster.inputs import check_arguments, plain_data
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
 from k8slab.cluster.recorded import blank_recording, cluster_arguments, own_code
@@ -341,10 +341,6 @@ class Cluster:
         """
         if until is None and for_ms is None:
             until, for_ms = self.all_ready, 300_000
-        if for_ms is not None:
-            milliseconds("for_ms", for_ms)
-        if until is not None and not callable(until):
-            raise TypeError(f"until: {until!r}: expected a function without arguments")
         self._check_open()
         return self.loop.run(until=until, for_ms=for_ms)
 

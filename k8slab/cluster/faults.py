@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from k8slab.cluster.control_plane import ControlPlane
-from k8slab.cluster.inputs import milliseconds
 from k8slab.cluster.node import Machine
 from k8slab.cluster.process import Process
 from k8slab.etcd import EtcdCluster
 from k8slab.sim import Network, matches
+from k8slab.sim.clock import milliseconds
 
 __all__ = ["Faults"]
 

@@ -13,17 +13,9 @@ from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.controllers import OPTIONS
 from k8slab.kubelet import NodeConfig
 from k8slab.sim import Hold
+from k8slab.sim.loop import check_seed
 
-__all__ = ["check_arguments", "milliseconds", "plain_data"]
-
-
-def milliseconds(name: str, value: Any) -> int:
-    """`value` if it is a whole number of milliseconds, 0 or more. TypeError or ValueError name the argument."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}: {value!r}: expected a whole number of milliseconds")
-    if value < 0:
-        raise ValueError(f"{name}: {value}: expected 0 milliseconds or more")
-    return value
+__all__ = ["check_arguments", "plain_data"]
 
 
 def plain_data(name: str, value: Any) -> Any:
@@ -62,10 +54,7 @@ def check_arguments(
         isinstance(nodes, str) or not isinstance(nodes, Sequence) or not all(isinstance(n, NodeConfig) for n in nodes)
     ):
         raise TypeError(f"nodes: {nodes!r}: expected a number, or a list of NodeConfig")
-    if isinstance(seed, bool) or not isinstance(seed, int | str):
-        raise TypeError(f"seed: {seed!r}: expected a number or a text")
-    if isinstance(seed, str) and any("\ud800" <= character <= "\udfff" for character in seed):
-        raise ValueError(f"seed: {seed!r}: expected text that UTF-8 can hold")
+    check_seed(seed)
     if not isinstance(release, str):
         raise TypeError(f"release: {release!r}: expected a text such as '1.36'")
     for name, value, most in (("apiservers", apiservers, 10), ("etcd", etcd, 7)):

@@ -113,18 +113,19 @@ class EtcdCluster:
         election_tick: int = 10,
         **options: Any,
     ) -> None:
-        self.election_timeout_ms = tick_ms * election_tick
+        if compactor is not None and not callable(compactor):
+            raise TypeError(f"compactor is {compactor!r}, expected a function that makes a Compactor")
         self.machines: dict[int, EtcdMachine] = {}
         self.on_applied: list[Callable[[LoggedRequest, LoggedResponse | EtcdError], None]] = []
         self._quota = quota_backend_bytes
         self._compactor = compactor
         self._tick_ms = tick_ms
+        self._election_tick = election_tick
         self._number = 0
         self._applied = 0
         self._name = name
         self._elected_ms = 0
-        self._closed = False
-        self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
+        self.loop = Loop(seed, order=order, trace=Trace(Clock(), on=trace)) if loop is None else loop
         self.raft = RaftCluster(
             size,
             loop=self.loop,
@@ -175,8 +176,8 @@ class EtcdCluster:
         member.on_apply.append(lambda entry: _tell_reads(reads, entry))
         member.on_read.append(lambda state: reads.confirmed(state.context, state.index))
         member.component.on_close(lambda: self._stopped(machine, reads))
-        member.component.spawn("reads", reads.run())
-        member.component.spawn("due", self._due(id, machine))
+        member.component.spawn("reads", reads.run)
+        member.component.spawn("due", lambda: self._due(id, machine))
 
     def _role(self, role: str, machine: EtcdMachine) -> None:
         if role == "StateLeader":
@@ -235,6 +236,11 @@ class EtcdCluster:
         return self.server(id).store
 
     # -- requests ----------------------------------------------------------------------------------
+
+    @property
+    def election_timeout_ms(self) -> int:
+        """The shortest time without a leader's word after which a member wants to be elected."""
+        return self._tick_ms * self._election_tick
 
     @property
     def request_timeout_ms(self) -> int:
@@ -311,13 +317,13 @@ class EtcdCluster:
 
     def watch(self, id: int, key: bytes, range_end: bytes = b"", start_revision: int = 0, **options: Any) -> Watcher:
         """Watch on member `id`: it hears what that member has applied, and ends when the member stops."""
+        self.raft.check_open()
         self._alive(id)
         return self.store(id).watch(key, range_end, start_revision=start_revision, **options)
 
     def do(self, request: LoggedRequest, *, via: int | None = None) -> LoggedResponse:
         """Run until a request is answered. Raises EtcdError; TypeError or ValueError for a request that is none."""
-        if self._closed:
-            raise ValueError("the cluster is closed, expected one that runs")
+        self.raft.check_open()
         if via is not None:
             self._member(via)
         else:
@@ -379,8 +385,7 @@ class EtcdCluster:
             assert seen.setdefault(applied, hash) == hash, f"members differ that have both applied {applied} entries"
 
     def close(self) -> None:
-        """End everything."""
-        self._closed = True
+        """As of RaftCluster."""
         self.raft.close()
 
 

@@ -105,7 +105,7 @@ def check_field(field: Field, value: Any) -> None:
     elif isinstance(kind, tuple):
         if value not in kind:
             raise ValueError(f"{field.name} is {value!r}, expected one of {', '.join(kind)}")
-    elif not isinstance(value, int):
+    elif type(value) is not int and not (kind == "bool" and isinstance(value, bool)):
         raise TypeError(f"{field.name} is {value!r}, expected {kind}")
     elif not LEAST <= value <= MOST:
         raise ValueError(f"{field.name} is {value}, expected a number of 64 bits, from -2**63 to 2**63 - 1")

@@ -23,18 +23,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from k8slab.etcd.errors import EtcdError, LeaderChangedError, RequestTimedOutError, StoppedError
+from k8slab.etcd.fields import Field, check_field
 from k8slab.sim import Future, Loop, Wait, Waiters, pause
+from k8slab.sim.clock import milliseconds
 
 __all__ = ["READ_INDEX_RETRY_MS", "LinearizableReads"]
 
 READ_INDEX_RETRY_MS = 500
 """So long a member waits for the answer to a ReadIndex before it asks anew."""
 
+_CONTEXT = Field(0, "context", "bytes")
+_INDEX = Field(0, "index", "int")
+
 
 class LinearizableReads:
     """`ask` sends a ReadIndex with this context; `applied` is the last entry in the store. `run` is the member's task.
 
     `prefix` keeps contexts of members apart. `timeout_ms`: after that long without an answer the reads fail.
+
+    TypeError, ValueError: an argument that is none of these.
     """
 
     def __init__(
@@ -46,6 +53,14 @@ class LinearizableReads:
         prefix: str = "",
         timeout_ms: int = 7_000,
     ) -> None:
+        if not isinstance(loop, Loop):
+            raise TypeError(f"loop is {loop!r}, expected a Loop")
+        for name, call in (("ask", ask), ("applied", applied)):
+            if not callable(call):
+                raise TypeError(f"{name} is {call!r}, expected a function")
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix is {prefix!r}, expected a text")
+        milliseconds("timeout_ms", timeout_ms, least=1)
         self._loop = loop
         self._ask = ask
         self._applied = applied
@@ -119,6 +134,8 @@ class LinearizableReads:
 
     def confirmed(self, context: bytes, index: int) -> None:
         """A majority has said who leads; `index` was committed when the question `context` came."""
+        check_field(_CONTEXT, context)
+        check_field(_INDEX, index)
         if self._index is None and context in self._asked:
             self._index = index
             self._woken.wake()

@@ -17,7 +17,7 @@ from k8slab.etcd.errors import (
     LeaseNotFoundError,
     SnapshotError,
 )
-from k8slab.etcd.fields import check_fields
+from k8slab.etcd.fields import Field, check_field, check_fields
 from k8slab.etcd.index import TreeIndex
 from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
@@ -43,6 +43,7 @@ from k8slab.etcd.txn import MAX_TXN_OPS, check_branches, check_request, holds
 from k8slab.etcd.watch import Watcher, WatchHub
 from k8slab.etcd.watch_stream import STREAM_CAPACITY, WatchStream
 
+_REVISION = Field(0, "revision", "int")
 _SORT_KEYS: dict[str, Any] = {
     SortTarget.KEY: lambda kv: kv.key,
     SortTarget.VERSION: lambda kv: kv.version,
@@ -190,6 +191,7 @@ class Store:
 
     def since(self, revision: int) -> Iterator[KeyValue]:
         """Every change from `revision` on that compaction has left, oldest first."""
+        check_field(_REVISION, revision)
         return self._backend.since(revision)
 
     def previous(self, kv: KeyValue) -> KeyValue | None:

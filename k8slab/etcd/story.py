@@ -86,14 +86,14 @@ class StoreStory:
     `compact 4`. `Stepper(StoreStory(store, operations))` shows keys and revisions as a grid; with `live=True` more
     operations can be typed below it. The store must be written through the story alone.
 
-    ValueError: an operation that cannot be understood.
+    ValueError: an operation that cannot be understood. TypeError: what is no store.
     """
 
     views = ("mvcc",)
     title = "A store, revision by revision"
 
     def __init__(self, store: Store, operations: Iterable[Operation | str] = ()) -> None:
-        self.store = store
+        self.store = expect_store(store)
         self.trace = Trace(Clock())
         self._todo = deque(parsed(operation) for operation in operations)
         self._cells: dict[str, dict[str, dict[str, Any]]] = {}
@@ -216,6 +216,13 @@ def parsed(operation: Operation | str) -> Operation:
         case ["compact", revision], []:
             return CompactionRequest(number_of(operation, revision))
     raise ValueError(f"operation {operation!r}: expected {WORDS}")
+
+
+def expect_store(store: object) -> Store:
+    """`store`, or a TypeError for what is none."""
+    if not isinstance(store, Store):
+        raise TypeError(f"store is {store!r}, expected a Store")
+    return store
 
 
 def number_of(operation: str, text: str) -> int:

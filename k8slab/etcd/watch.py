@@ -54,7 +54,7 @@ class Channel:
     """
 
     def __init__(self, capacity: int | None = None) -> None:
-        if capacity is not None and (not isinstance(capacity, int) or capacity < 1):
+        if capacity is not None and (type(capacity) is not int or capacity < 1):
             raise ValueError(f"capacity is {capacity!r}, expected at least 1, or None")
         self.capacity = capacity
         self.pending: deque[WatchResponse] = deque()

@@ -29,7 +29,7 @@ from typing import Any
 from k8slab.etcd.errors import EtcdError
 from k8slab.etcd.messages import CompactionRequest, DeleteRangeRequest, PutRequest, RangeRequest, TxnRequest
 from k8slab.etcd.store import Store
-from k8slab.etcd.story import Operation, after_prefix, number_of, parsed, words_of
+from k8slab.etcd.story import Operation, after_prefix, expect_store, number_of, parsed, words_of
 from k8slab.etcd.watch_stream import WatchStream
 from k8slab.sim import Clock, Kind, Trace, add_kinds
 
@@ -72,16 +72,16 @@ class WatchStory:
     Operations are requests, or texts: `put a 1`, `del a`, `compact 4`, `watch a --rev=2`, `watch / --prefix`, `sync`,
     `read 0`. Watches are numbered from 0. `capacity`: how many responses wait for a reader.
 
-    ValueError: an operation that cannot be understood, a capacity below 1.
+    ValueError: an operation that cannot be understood, a capacity below 1. TypeError: what is no store.
     """
 
     views = ("watches",)
     title = "A store and those who watch it"
 
     def __init__(self, store: Store, operations: Iterable[Operation | str] = (), *, capacity: int = 3) -> None:
-        if not isinstance(capacity, int) or capacity < 1:
+        if type(capacity) is not int or capacity < 1:
             raise ValueError(f"capacity is {capacity!r}, expected at least 1")
-        self.store = store
+        self.store = expect_store(store)
         self.capacity = capacity
         self.trace = Trace(Clock())
         self.streams: list[WatchStream] = []

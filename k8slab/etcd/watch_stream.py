@@ -34,6 +34,7 @@ from k8slab.etcd.fields import Field, check_field
 from k8slab.etcd.messages import Event, WatchResponse
 from k8slab.etcd.watch import Channel, Watcher, WatchHub, refusal
 from k8slab.etcd.wire import encode_kv
+from k8slab.sim.clock import milliseconds
 
 __all__ = ["PROGRESS_INTERVAL_MS", "STREAM_CAPACITY", "WatchStream"]
 
@@ -54,6 +55,8 @@ class WatchStream:
 
     `rng` adds up to a tenth to the interval of progress notifications, so that streams made together don't notify
     together.
+
+    TypeError, ValueError: an argument that is none of these, an interval below 1 ms.
     """
 
     def __init__(
@@ -66,6 +69,11 @@ class WatchStream:
         rng: random.Random | None = None,
         early_progress: bool = False,
     ) -> None:
+        if not isinstance(hub, WatchHub):
+            raise TypeError(f"hub is {hub!r}, expected a WatchHub, as Store.watch_stream() gives")
+        if not isinstance(rng, random.Random | None):
+            raise TypeError(f"rng is {rng!r}, expected a random.Random")
+        milliseconds("progress_interval_ms", progress_interval_ms, least=1)
         interval = max(progress_interval_ms, MIN_PROGRESS_INTERVAL_MS)
         self.channel = Channel(capacity)
         self.pending = self.channel.pending
@@ -78,6 +86,7 @@ class WatchStream:
         self._next_id = 0
         self._quiet: dict[int, bool] = {}
         self._progress_requests = 0
+        self._now_ms = milliseconds("now_ms", now_ms)
 
     @property
     def on_ready(self) -> Callable[[], None] | None:
@@ -129,6 +138,7 @@ class WatchStream:
 
     def cancel(self, watch_id: int) -> bool:
         """End a watch; a response confirms it. False, and no response, if there is none of this id."""
+        check_field(_WATCH_ID, watch_id)
         watcher = self.watchers.pop(watch_id, None)
         if watcher is None:
             return False
@@ -165,8 +175,10 @@ class WatchStream:
     def tick(self, now_ms: int) -> int:
         """Notify of progress what is due by now; returns how many watchers were notified.
 
-        Due is a synced watcher with `progress_notify` that got no event since the last time.
+        Due is a synced watcher with `progress_notify` that got no event since the last time. ValueError when time runs
+        backwards.
         """
+        self._now_ms = milliseconds("now_ms", now_ms, least=self._now_ms)
         if now_ms < self.next_tick_ms:
             return 0
         self.next_tick_ms = now_ms + self.interval_ms

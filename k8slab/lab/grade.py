@@ -43,6 +43,7 @@ from k8slab.lab.source import (
 from k8slab.lab.submissions import (
     MOST_BYTES,
     OtherResultsError,
+    ResultsFolderError,
     Submission,
     UnknownStudentError,
     find_submissions,
@@ -239,10 +240,11 @@ def grade_folder(
     that nobody can guess. `per_student`: hidden cases of their own for each (None: as is kept in `out`, else yes).
     Results in `out` are used again while nothing changed, but for the students of `regrade` (None: all); what was
     written for somebody who is gone is removed. `executor` does the work, else `jobs` processes. LabError for a folder
-    that cannot be used, OtherResultsError if what is in `out` contradicts what is asked for, UnknownStudentError for a
-    student of `regrade` who handed nothing in.
+    that cannot be used, ResultsFolderError if `folder` is `out` or lies in it, OtherResultsError if what is in `out`
+    contradicts what is asked for, UnknownStudentError for a student of `regrade` who handed nothing in.
     """
     if out is not None:
+        _expect_apart(out, folder)
         _try_writing(out, lab)
     roster = [name_of(student) for student in roster]
     found = find_submissions(folder, out, roster)
@@ -326,6 +328,12 @@ def _not_graded(lab: Lab, one: Submission, error: BaseException) -> dict[str, An
     """The row of a student whose grading failed, with the reason."""
     row = _row(lab, one.student, "", one.path.name, "not graded")
     return {**row, "notes": [f"could not be graded: {type(error).__name__}: {clean(error) or 'no more is known'}"]}
+
+
+def _expect_apart(out: Path, folder: Path) -> None:
+    """All that is in `out` is a result: results may lie among the submissions only in a folder of their own."""
+    if folder.resolve().is_relative_to(out.resolve()):
+        raise ResultsFolderError(f"{out}: the submissions lie there: expected another folder for the results")
 
 
 def _try_writing(out: Path, lab: Lab) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "MOST_BYTES",
     "Found",
     "OtherResultsError",
+    "ResultsFolderError",
     "Submission",
     "UnknownStudentError",
     "find_submissions",
@@ -47,6 +48,10 @@ class UnknownStudentError(LabError):
 
 class OtherResultsError(LabError):
     """The folder for results holds some that contradict what was asked for; the text says which."""
+
+
+class ResultsFolderError(LabError):
+    """The folder for results holds the submissions: none could be told from a result."""
 
 
 def name_of(text: str) -> str:

@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 from k8slab.raft.confchange import Change, changed
 from k8slab.raft.errors import RaftError
+from k8slab.raft.inputs import check_number, check_options, check_parts
 from k8slab.raft.member import Carried, Machine, Member
 from k8slab.raft.messages import NONE, ConfChange, Entry, ReadState
 from k8slab.raft.node import Node
@@ -83,13 +84,15 @@ class KeyValues:
 class Proposal:
     """What became of a proposal as the node knows that took it: `pending`, `applied` (with its index), `dropped`.
 
-    One that a follower passed on stays `pending` when the leader drops it: nobody tells the follower.
+    One that a follower passed on stays `pending` when the leader drops it: nobody tells the follower. `why`: why it was
+    dropped, or that an applied change of the group left it as it was. Raft applies such a change like any other.
     """
 
     what: str
     via: int
     state: Literal["pending", "applied", "dropped"] = "pending"
     index: int = 0
+    why: str = ""
 
 
 @dataclass
@@ -139,12 +142,14 @@ class RaftCluster:
         on_start: Callable[[int, Member], None] | None = None,
         **options: Any,
     ) -> None:
-        _check_number("size", size, 1, MOST_MEMBERS)
-        _check_number("tick_ms", tick_ms, 1)
-        _check_number("snapshot_count", snapshot_count, 1)
-        _check_number("keep_entries", keep_entries, 0)
+        check_number("size", size, 1, MOST_MEMBERS)
+        check_number("tick_ms", tick_ms, 1)
+        check_number("snapshot_count", snapshot_count, 1)
+        check_number("keep_entries", keep_entries, 0)
         if not isinstance(name, str) or not name:
             raise ValueError(f"name {name!r}: expected text that is not empty")
+        check_parts(loop, network, machine, on_start)
+        check_options(options)
         if network is not None and name in network.groups:
             raise ValueError(f"name {name!r}: expected one that no other group on this network has")
         self.loop = loop or Loop(seed, order=order, trace=Trace(Clock(), on=trace))
@@ -167,6 +172,11 @@ class RaftCluster:
         for id in self._first:
             self._start(id, self._first)
         self.network.groups.add(name)
+
+    def check_open(self) -> None:
+        """ValueError once the group, or whoever has its loop too, is closed."""
+        if self.loop.is_closed:
+            raise ValueError("the cluster is closed, expected one that runs")
 
     # -- members -----------------------------------------------------------------------------------
 
@@ -247,14 +257,14 @@ class RaftCluster:
         proposal = self._proposals[data] = Proposal(what, via)
         member = self._member(via)
         if not member.component.alive:
-            proposal.state = "dropped"
+            proposal.state, proposal.why = "dropped", f"member {via} does not run"
             return proposal
 
         def attempt(node: Node) -> None:
             try:
                 act(node)
-            except RaftError:
-                proposal.state = "dropped"
+            except RaftError as error:
+                proposal.state, proposal.why = "dropped", str(error)
                 raise
 
         member.call(attempt, shown)
@@ -289,6 +299,7 @@ class RaftCluster:
         return read
 
     def _via(self, via: int | None) -> int:
+        self.check_open()
         if via is not None:
             self._member(via)
             return via
@@ -297,8 +308,11 @@ class RaftCluster:
     def _applied(self, id: int, entry: Entry) -> None:
         proposal = self._proposals.get(entry.data)
         if proposal is not None and proposal.via == id and proposal.state == "pending":
-            is_dropped = self.members[id].unfit == entry.index
+            member = self.members[id]
+            is_dropped = member.unfit == entry.index
             proposal.state, proposal.index = ("dropped", 0) if is_dropped else ("applied", entry.index)
+            if entry.type != "EntryNormal":
+                proposal.why = member.why
         if entry.type != "EntryNormal":
             self._welcome(self.members[id])
         for context in [context for context, read in self._reads.items() if read.via == id and read.index]:
@@ -339,7 +353,7 @@ class RaftCluster:
         """
         change = ConfChange.parse(text, transition=transition)
         for one in change.changes:
-            _check_number(f"change {text!r}: member", one.node, 1, MOST_MEMBERS)
+            check_number(f"change {text!r}: member", one.node, 1, MOST_MEMBERS)
         via = self._via(via)
         change = change._replace(context=self._next_number())
         return self._ask(via, text, change.entry().data, lambda node: _propose_change(node, change), f"change {text}")
@@ -351,12 +365,14 @@ class RaftCluster:
 
     def campaign(self, id: int) -> None:
         """Have a member try to become leader now."""
+        self.check_open()
         self._member(id).call(lambda node: node.campaign(), "campaign")
 
     # -- breaking it -------------------------------------------------------------------------------
 
     def crash(self, id: int) -> None:
         """End a member where it stands; its disk keeps what was synced."""
+        self.check_open()
         member = self._member(id)
         if member.component.alive:
             self.loop.trace.current = None
@@ -364,6 +380,7 @@ class RaftCluster:
 
     def restart(self, id: int) -> None:
         """Start a crashed member from its disk."""
+        self.check_open()
         member = self._member(id)
         if member.component.alive:
             raise ValueError(f"member {id} is running: crash it first")
@@ -422,6 +439,7 @@ class RaftCluster:
             raise ValueError(f"member {one}: expected two that differ")
 
     def _fault(self, kind: str, **data: Any) -> None:
+        self.check_open()
         self.loop.trace.current = None
         self.loop.trace.emit(kind, "network", **data)
 
@@ -430,7 +448,7 @@ class RaftCluster:
 
         ValueError: another text, or a member that cannot do it.
         """
-        verb, *words = text.split() or [""]
+        verb, *words = text.split() if isinstance(text, str) and text.strip() else [""]
         deeds: dict[tuple[str, int], Callable[..., None]] = {
             ("crash", 1): self.crash,
             ("restart", 1): self.restart,
@@ -460,13 +478,18 @@ class RaftCluster:
         return self.loop.clock.now_ms
 
     def run(self, *, until: Callable[[], bool] | None = None, for_ms: int | None = None) -> bool:
-        """Run until `until()` holds (at most a minute of virtual time), or for `for_ms`."""
+        """Run until `until()` holds (at most a minute of virtual time), or for `for_ms`.
+
+        TypeError, ValueError: as of `Loop.run`; ValueError too once the group is closed.
+        """
+        self.check_open()
         if until is None:
             return self.loop.run(for_ms=1000 if for_ms is None else for_ms)
         return self.loop.run(until=until, for_ms=60_000 if for_ms is None else for_ms)
 
     def step(self) -> bool:
         """One action."""
+        self.check_open()
         return self.loop.step()
 
     def all_ready(self) -> bool:
@@ -530,7 +553,7 @@ class RaftCluster:
         }
 
     def close(self) -> None:
-        """End everything."""
+        """End everything: what was seen can still be read, nothing runs any more."""
         self.loop.close()
 
     def check_invariants(self) -> None:
@@ -551,12 +574,6 @@ def _propose_change(node: Node, change: ConfChange) -> None:
             raise RaftError(f"the change at index {raft.pending_conf_index} comes first: it is not applied yet")
         changed(Change(raft.config, raft.progress), change, last_index=raft.log.last_index)
     node.propose_conf_change(change)
-
-
-def _check_number(name: str, value: object, least: int, most: int | None = None) -> None:
-    if type(value) is not int or value < least or (most is not None and value > most):
-        expected = f"a whole number, at least {least}" if most is None else f"a number from {least} to {most}"
-        raise ValueError(f"{name} {value!r}: expected {expected}")
 
 
 def _encoded(name: str, text: object) -> bytes:

@@ -147,12 +147,14 @@ class Member:
         self._has_left = False
         self.unfit = 0
         """The index of the last committed change that did not fit, and changed nothing."""
+        self.why = ""
+        """Why the last committed change did not fit, or that it left the group as it was; else empty."""
         self._remains: MemoryStorage | None = None  # what the disk holds, once crashed and looked at
         self._emit("raft.start", term=self.node.raft.term, last=self.node.raft.log.last_index)
         network.listen(name, self._receive)
         self.component.on_close(lambda: network.unlisten(name))
-        self.component.spawn("run", self._run())
-        self.component.spawn("clock", self._tick())
+        self.component.spawn("run", self._run)
+        self.component.spawn("clock", self._tick)
 
     def _open(self, voters: tuple[int, ...]) -> MemoryStorage:
         """What is on the disk; a new disk is given the first configuration, as entry 1."""
@@ -343,14 +345,17 @@ class Member:
 
     def _change_group(self, entry: Entry) -> None:
         """Every member decides alike whether a committed change fits; one that does not changes nothing."""
-        change = conf_change_of(entry)
+        change, before = conf_change_of(entry), self.node.raft.config
         try:
             self.conf_state = self.node.apply_conf_change(change)
         except RaftError as error:
-            self.unfit = entry.index
+            self.unfit, self.why = entry.index, str(error)
             self._drop(f"change {change}", error)
         else:
-            self._emit("raft.config", config=str(self.node.raft.config))
+            now = self.node.raft.config
+            is_idle = change.changes and (before.voters, before.learners) == (now.voters, now.learners)
+            self.why = f"nobody's part changes: {before} as before" if is_idle else ""
+            self._emit("raft.config", config=str(now))
             if self.node.raft.id not in self.node.raft.progress:
                 self.loop.call_later(LEAVE_TICKS * self.tick_ms, self._leave)
 

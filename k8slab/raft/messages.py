@@ -216,16 +216,33 @@ class ConfChange(NamedTuple):
         """
         if not isinstance(text, str):
             raise RaftError(f"changes {text!r}: expected text, such as v4")
-        if transition not in get_args(Transition):
-            raise RaftError(f"transition {transition!r}: expected one of {', '.join(get_args(Transition))}")
         changes = []
         for word in text.split():
             if word[0] not in _CHANGES or not word[1:].isdecimal():
                 raise RaftError(f"change {word!r}: expected v, l, r or u and a node id, such as v4")
             changes.append(ConfChangeSingle(_CHANGES[word[0]], int(word[1:])))
+        found = cls(tuple(changes), transition, v1)
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """RaftError naming the field that holds what no change can hold."""
+        changes, transition, v1, context = self
+        if not isinstance(changes, tuple):
+            raise RaftError(f"changes {changes!r}: expected a tuple of ConfChangeSingle")
+        for change in changes:
+            if not isinstance(change, ConfChangeSingle):
+                raise RaftError(f"change {change!r}: expected one such as ConfChangeSingle('AddNode', 4)")
+            if change.type not in list(_LETTERS):
+                raise RaftError(f"type {change.type!r} of a change: expected one of {', '.join(_LETTERS)}")
+            if type(change.node) is not int or change.node < 0:
+                raise RaftError(f"node {change.node!r} of a change: expected a whole number, at least 0")
+        if transition not in get_args(Transition):
+            raise RaftError(f"transition {transition!r}: expected one of {', '.join(get_args(Transition))}")
         if v1 and len(changes) != 1:
-            raise RaftError(f"changes {text!r}: expected one, for the first kind of change (v1)")
-        return cls(tuple(changes), transition, v1)
+            raise RaftError(f"changes '{self}': expected one, for the first kind of change (v1)")
+        if type(context) is not bytes:
+            raise RaftError(f"context {context!r}: expected bytes")
 
     def __str__(self) -> str:
         return " ".join(f"{_LETTERS[change.type]}{change.node}" for change in self.changes)
@@ -246,7 +263,8 @@ class ConfChange(NamedTuple):
         return self.transition != "explicit"
 
     def entry(self) -> Entry:
-        """To propose."""
+        """To propose. RaftError for what is no change."""
+        self.check()
         if self == ConfChange():
             return Entry(type="EntryConfChangeV2")
         fields = {
@@ -266,8 +284,10 @@ def conf_change_of(entry: Entry) -> ConfChange:
         return ConfChange(v1=entry.type == "EntryConfChange")
     try:
         fields = json.loads(entry.data)
-        changes = tuple(ConfChangeSingle(str(kind), int(node)) for kind, node in fields["changes"])
+        changes = tuple(ConfChangeSingle(kind, node) for kind, node in fields["changes"])
         context = bytes.fromhex(fields["context"])
-        return ConfChange(changes, fields["transition"], entry.type == "EntryConfChange", context)
-    except (ValueError, KeyError, TypeError) as error:
+        change = ConfChange(changes, fields["transition"], entry.type == "EntryConfChange", context)
+        change.check()
+    except (ValueError, KeyError, TypeError, RaftError) as error:
         raise RaftError(f"entry {entry.index}: no readable change of the configuration: {error!r}") from error
+    return change

@@ -112,13 +112,14 @@ class Node:
         self.raft.step(Message("MsgProp", sender=self.raft.id, entries=(Entry(data=data),)))
 
     def propose_conf_change(self, change: ConfChange) -> None:
-        """Have the group changed; `apply_conf_change` when it is committed."""
-        if not isinstance(change, ConfChange):
-            raise ValueError(f"change {change!r}: expected a ConfChange, such as ConfChange.parse('v4')")
+        """Have the group changed; `apply_conf_change` when it is committed. RaftError for what no change can hold."""
+        _expect_change(change)
         self.raft.step(Message("MsgProp", entries=(change.entry(),)))
 
     def apply_conf_change(self, change: ConfChange) -> ConfState:
-        """A committed change is applied: who belongs to the group now."""
+        """A committed change is applied: who belongs to the group now. RaftError for one that does not fit."""
+        _expect_change(change)
+        change.check()
         return membership.apply_change(self.raft, change)
 
     def campaign(self) -> None:
@@ -225,3 +226,8 @@ class Node:
         for progress in raft.progress.values():
             progress.check_invariants()
         assert raft.vote == NONE or raft.term > 0, "a vote before the first term"
+
+
+def _expect_change(change: object) -> None:
+    if not isinstance(change, ConfChange):
+        raise ValueError(f"change {change!r}: expected a ConfChange, such as ConfChange.parse('v4')")

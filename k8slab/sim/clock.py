@@ -6,7 +6,9 @@ Simplified: one clock for all components; clock skew belongs to the component th
 
 from __future__ import annotations
 
-__all__ = ["Clock"]
+from typing import Any
+
+__all__ = ["Clock", "milliseconds"]
 
 
 class Clock:
@@ -22,3 +24,12 @@ class Clock:
 
     def __repr__(self) -> str:
         return f"Clock(now_ms={self.now_ms})"
+
+
+def milliseconds(name: str, value: Any, *, least: int = 0) -> int:
+    """`value` if it is a whole number of milliseconds, `least` or more. TypeError or ValueError name the argument."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}: {value!r}: expected a whole number of milliseconds")
+    if value < least:
+        raise ValueError(f"{name}: {value}: expected {least} {'millisecond' if least == 1 else 'milliseconds'} or more")
+    return value

@@ -6,10 +6,9 @@ by prefix.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
-from k8slab.sim.loop import Loop, Task
+from k8slab.sim.loop import Loop, Task, Work
 
 __all__ = ["Component"]
 
@@ -25,15 +24,16 @@ class Component:
         self._sweep_at = 64  # forget the tasks that are done when there are more; grows with those that live
         self._closers: list[Callable[[], None]] = []
 
-    def spawn(self, role: str, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> Task:
-        """Start a task `name/role`. On a dead component the coroutine is closed and RuntimeError raised."""
+    def spawn(self, role: str, work: Work, *, delay_ms: int = 0) -> Task:
+        """Start a task `name/role`, as of `Loop`. On a dead component a coroutine is closed and RuntimeError raised."""
         if not self.alive:
-            coro.close()
+            if not callable(work):
+                work.close()
             raise RuntimeError(f"component {self.name} is dead: it cannot start {role!r}")
         if len(self._tasks) > self._sweep_at:
             self._tasks = {key: task for key, task in self._tasks.items() if not task.done}
             self._sweep_at = 64 + 2 * len(self._tasks)
-        task = self.loop.spawn(f"{self.name}/{role}", coro, delay_ms=delay_ms)
+        task = self.loop.spawn(f"{self.name}/{role}", work, delay_ms=delay_ms)
         self._tasks[id(task)] = task
         return task
 

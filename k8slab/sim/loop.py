@@ -21,12 +21,24 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from k8slab.sim.clock import Clock
+from k8slab.sim.clock import Clock, milliseconds
 from k8slab.sim.collector import rare_collections
 from k8slab.sim.order import Fifo, Order
 from k8slab.sim.trace import Trace
 
-__all__ = ["Future", "LivelockError", "Loop", "Mailbox", "Task", "Wait", "Waitable", "Waiters", "pause", "sleep"]
+__all__ = [
+    "Future",
+    "LivelockError",
+    "Loop",
+    "Mailbox",
+    "Task",
+    "Wait",
+    "Waitable",
+    "Waiters",
+    "check_seed",
+    "pause",
+    "sleep",
+]
 
 T = TypeVar("T")
 
@@ -75,6 +87,31 @@ class LivelockError(RuntimeError):
         super().__init__(f"virtual time does not advance past {now_ms} ms; last to act: {', '.join(self.actors)}")
 
 
+Work: TypeAlias = "Coroutine[Any, Any, Any] | Callable[[], Coroutine[Any, Any, Any]]"
+"""What a task does: a coroutine, or what makes one when the task takes its first step.
+
+The second kind is for tasks that may be thrown away, with their loop, before that: nobody can be warned of a coroutine
+that does not exist, and Python's collector may finalize one that does before the task that would close it.
+"""
+
+
+class _Unbegun:
+    """In the place of a coroutine that is made at the first step."""
+
+    __slots__ = ("_make", "_task")
+
+    def __init__(self, task: Task, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self._task = task
+        self._make = make
+
+    def send(self, value: None) -> Pause:
+        coro = self._task._coro = self._make()
+        return coro.send(value)  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """There is nothing to close yet."""
+
+
 class Task:
     """One coroutine in the loop. `name` is `component/instance/role`."""
 
@@ -93,10 +130,10 @@ class Task:
         "waiting",
     )
 
-    def __init__(self, loop: Loop, name: str, coro: Coroutine[Any, Any, Any], cause: int | None) -> None:
+    def __init__(self, loop: Loop, name: str, work: Work, cause: int | None) -> None:
         self.loop = loop
         self.name = name
-        self._coro = coro
+        self._coro: Any = _Unbegun(self, work) if callable(work) else work
         self.cause = cause
         self.turn = 0  # how many steps it took; a wake-up meant for an earlier turn is stale
         self.queued = False
@@ -239,6 +276,14 @@ def _close_what_never_began() -> None:
                 task.close()
 
 
+def check_seed(seed: Any) -> None:
+    """TypeError or ValueError for what seeds no random streams."""
+    if isinstance(seed, bool) or not isinstance(seed, int | str):
+        raise TypeError(f"seed: {seed!r}: expected a number or a text")
+    if isinstance(seed, str) and any("\ud800" <= character <= "\udfff" for character in seed):
+        raise ValueError(f"seed: {seed!r}: expected text that UTF-8 can hold")
+
+
 class _Timer(NamedTuple):
     due_ms: int
     seq: int
@@ -265,12 +310,14 @@ class Loop:
     ) -> None:
         if order is not None and not callable(getattr(order, "pick", None)):
             raise TypeError(f"order {order!r}: expected an Order such as Shuffle(random.Random(1))")
+        check_seed(seed)
         _loops.add(self)
         self.seed = seed
         self.clock = trace.clock if trace is not None else Clock()
         self.trace = trace if trace is not None else Trace(self.clock)
         self.order: Order = order if order is not None else Fifo()
         self.actions = 0
+        self.is_closed = False
         self.tasks: dict[int, Task] = {}
         self.current: Task | None = None  # the task whose step this is
         self.changed = False  # a revision was committed during this action: `run(until=)` looks then
@@ -296,9 +343,12 @@ class Loop:
 
     # -- tasks -------------------------------------------------------------------------------------
 
-    def spawn(self, name: str, coro: Coroutine[Any, Any, Any], *, delay_ms: int = 0) -> Task:
-        """Start a task; its first step comes after `delay_ms`. It inherits the current cause."""
-        task = Task(self, name, coro, self.trace.current)
+    def spawn(self, name: str, work: Work, *, delay_ms: int = 0) -> Task:
+        """Start a task; its first step comes after `delay_ms`. It inherits the current cause.
+
+        `work`: a coroutine, or a function that makes it then.
+        """
+        task = Task(self, name, work, self.trace.current)
         self.tasks[id(task)] = task
         if delay_ms > 0:
             self._set_timer(delay_ms, task, periodic=False)
@@ -362,7 +412,13 @@ class Loop:
         `until` is evaluated at the start, after every action that committed a revision, and before the clock
         advances. Returns whether `until()` came true (without `until`: True unless `max_actions` ran out).
         With `for_ms` the clock stands at the end of that span afterwards, unless `until` came true before.
+
+        TypeError, ValueError: `until` is no function, `for_ms` no whole number of milliseconds.
         """
+        if until is not None and not callable(until):
+            raise TypeError(f"until: {until!r}: expected a function without arguments")
+        if for_ms is not None:
+            milliseconds("for_ms", for_ms)
         with rare_collections():
             return self._run_until(until, for_ms, until_idle, max_actions)
 
@@ -398,6 +454,7 @@ class Loop:
 
     def close(self) -> None:
         """Cancel every task: nothing is left running when a simulation is thrown away."""
+        self.is_closed = True
         for task in list(self.tasks.values()):
             self.cancel(task)
         self._timers.clear()

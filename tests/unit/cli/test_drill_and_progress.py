@@ -210,6 +210,13 @@ def test_a_drill_that_is_marked_counts_as_right(k8slab: Run) -> None:
     assert "1 right of 1 " in k8slab("progress").out
 
 
+def test_a_seed_with_a_slash_is_marked_under_the_name_that_its_drill_has(k8slab: Run, home: Path) -> None:
+    k8slab("drill", "quantities", "--seed", "1/2", "--try", "5")
+    assert k8slab("progress", "--done", "drill", "quantities/1/2").code == 0
+    drills = json.loads((home / "progress.json").read_text())["entries"]["drill"]
+    assert {name: one["times"] for name, one in drills.items()} == {"quantities/1/2": 2}
+
+
 def test_without_a_book_there_are_no_chapters_to_mark(
     k8slab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,8 +253,12 @@ def test_an_import_from_standard_input(k8slab: Run, monkeypatch: pytest.MonkeyPa
         (["--done", "drill", "paxos/1"], 2, "drill 'paxos': expected one of quantities, selectors"),
         (["--done", "drill", "rollout"], 2, "drill 'rollout': expected TOPIC/SEED, such as rollout/1"),
         (["--done", "drill", "rollout/"], 2, "seed '': expected a number"),
-        (["--import", "/no/such/file"], 1, "No such file"),
-        (["--export", "/no/such/folder/file"], 1, "No such file"),
+        (["--import", "/no/such/file"], 1, "k8slab progress: /no/such/file: No such file or directory\n"),
+        (["--import", "/"], 1, "k8slab progress: /: Is a directory\n"),
+        (["--import", ""], 2, "argument --import: '': expected the name of a file"),
+        (["--export", "/no/such/folder/file"], 1, "k8slab progress: /no/such/folder/file: No such file or directory\n"),
+        (["--export", "/"], 1, "k8slab progress: /: Is a directory\n"),
+        (["--export", ""], 2, "argument --export: '': expected the name of a file"),
         (["--reset"], 2, "standard input is no terminal; add --yes"),
         (["--reset", "--done", "lab", "09"], 2, "not allowed with argument"),
     ],

@@ -249,6 +249,18 @@ def test_what_a_teacher_gets_wrong_is_told(k8slab, tmp_path: Path) -> None:  # t
     assert other.code == 2 and "holds the results of 09-workqueue" in other.err
 
 
+@pytest.mark.parametrize("out", ["in", "in/../in", "."], ids=["the same", "the same by a detour", "the one above"])
+def test_results_do_not_go_among_the_submissions(k8slab, tmp_path: Path, out: str) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "in").mkdir()
+    write_notebook(tmp_path / "in" / "ann.ipynb", LAB.starter)
+    before = sorted(tmp_path.rglob("*"))
+    found = k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", out)
+    says = f"k8slab: {Path(out)}: the submissions lie there: expected another folder for the results\n"
+    assert found == (2, "", says)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert k8slab("grade", "in", "--lab", "09", "--jobs", "1", "--out", "in/graded").code == 0
+
+
 def test_one_seed_is_remembered(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "in").mkdir()
     solve(tmp_path / "in" / "ann.ipynb")

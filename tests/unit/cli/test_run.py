@@ -168,6 +168,7 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path, k8slab: Run)
         (("run", "x", "--for", "٣s"), "expected a duration"),
         (("run", "x", "--for", "99999999h"), "expected 8760h (a year) at the most"),
         (("run", MANIFESTS / "pod.json", "--trace", MANIFESTS), "expected a file in a folder that exists"),
+        (("run", MANIFESTS / "pod.json", "--trace", ""), "argument --trace: '': expected the name of a file"),
         (("run", "x", "--latency", "warp"), "invalid choice"),
         (("run", "x", "-o", "xml"), "invalid choice"),
         (("run", "x", "--frobnicate"), "unrecognized arguments"),

@@ -21,7 +21,9 @@ from k8slab.etcd import (
     PutRequest,
     RangeRequest,
     Store,
+    StoreStory,
     TxnRequest,
+    WatchStory,
     decode,
     encode,
     snapshot_status,
@@ -35,12 +37,14 @@ CASES: list[Any] = [
     pytest.param(PutRequest(b"k", None), "value is None, expected bytes", id="a put of None"),
     pytest.param(PutRequest(b"k", lease=BIG), "lease is 9223372036854775808, expected a number of 64", id="a lease id"),
     pytest.param(PutRequest(b"k", lease=-BIG - 1), "lease is -9223372036854775809, expected", id="a low lease id"),
+    pytest.param(PutRequest(b"k", lease=True), "lease is True, expected int", id="a lease of yes"),
     pytest.param(PutRequest(b"k", lease=0.0), "lease is 0.0, expected int", id="a lease of 0.0"),
     pytest.param(PutRequest(b"k", prev_kv="x"), "prev_kv is 'x', expected bool", id="a flag"),
     pytest.param(RangeRequest("k"), "key is 'k', expected bytes", id="a range from a text"),
     pytest.param(RangeRequest(b"k", None), "range_end is None, expected bytes", id="a range to None"),
     pytest.param(RangeRequest(b"k", "z"), "range_end is 'z', expected bytes", id="a range to a text"),
     pytest.param(RangeRequest(b"k", revision="x"), "revision is 'x', expected int", id="a revision"),
+    pytest.param(RangeRequest(b"k", revision=True), "revision is True, expected int", id="a revision of yes"),
     pytest.param(RangeRequest(b"k", limit="x"), "limit is 'x', expected int", id="a limit"),
     pytest.param(RangeRequest(b"k", limit=BIG), "limit is 9223372036854775808, expected", id="a limit too large"),
     pytest.param(RangeRequest(b"k", min_mod_revision="x"), "min_mod_revision is 'x', expected int", id="a bound"),
@@ -197,3 +201,24 @@ def test_a_closed_cluster_says_so() -> None:
     etcd.close()
     with pytest.raises(ValueError, match="the cluster is closed, expected one that runs"):
         etcd.do(PutRequest(b"a"))
+
+
+@pytest.mark.parametrize("is_empty", [True, False], ids=["of an empty store", "of a store with a past"])
+@pytest.mark.parametrize("revision", [None, "a", 1.5, True], ids=repr)
+def test_the_past_begins_at_a_number(is_empty: bool, revision: Any) -> None:
+    store = Store()
+    if not is_empty:
+        store.put(b"a", b"1")
+    for call in (store.since, store.compact):
+        with pytest.raises(TypeError) as error:
+            call(revision)
+        assert str(error.value) == f"revision is {revision!r}, expected int"
+    assert store.compact_revision == -1
+
+
+@pytest.mark.parametrize("story", [StoreStory, WatchStory])
+@pytest.mark.parametrize("store", [5, None], ids=repr)
+def test_a_story_is_about_a_store(story: Any, store: Any) -> None:
+    with pytest.raises(TypeError) as error:
+        story(store)
+    assert str(error.value) == f"store is {store!r}, expected a Store"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from k8slab.etcd import (
@@ -138,6 +140,45 @@ def test_who_waits_for_a_member_that_stops_learns_it() -> None:
     rig.run(1)
     assert isinstance(asked.result, StoppedError)
     assert isinstance(queued.result, StoppedError)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"loop": 5}, "loop is 5, expected a Loop"),
+        ({"ask": 5}, "ask is 5, expected a function"),
+        ({"applied": 7}, "applied is 7, expected a function"),
+        ({"prefix": 5}, "prefix is 5, expected a text"),
+        ({"timeout_ms": "x"}, "timeout_ms: 'x': expected a whole number of milliseconds"),
+        ({"timeout_ms": -1}, "timeout_ms: -1: expected 1 millisecond or more"),
+        ({"timeout_ms": 0}, "timeout_ms: 0: expected 1 millisecond or more"),
+    ],
+    ids=str,
+)
+def test_what_reads_cannot_be_made_of_is_named(wrong: dict[str, Any], says: str) -> None:
+    arguments: dict[str, Any] = {"loop": Loop(), "ask": print, "applied": int, **wrong}
+    with pytest.raises((TypeError, ValueError)) as error:
+        LinearizableReads(**arguments)
+    assert str(error.value) == says
+
+
+@pytest.mark.parametrize(
+    ("context", "index", "says"),
+    [
+        ("x", 5, "context is 'x', expected bytes"),
+        (b"x", "a", "index is 'a', expected int"),
+        (b"x", True, "index is True, expected int"),
+    ],
+    ids=["text", "an index as text", "a yes for an index"],
+)
+def test_an_answer_that_is_none_confirms_nothing(context: Any, index: Any, says: str) -> None:
+    rig = Rig()
+    task = rig.read()
+    with pytest.raises(TypeError) as error:
+        rig.reads.confirmed(context, index)
+    assert str(error.value) == says
+    rig.run(1)
+    assert not task.done
 
 
 # -- in a cluster ------------------------------------------------------------------------------------

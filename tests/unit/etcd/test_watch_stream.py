@@ -260,11 +260,52 @@ def test_a_closed_stream_is_silent_and_takes_no_watch() -> None:
             "filter is 'NO', expected one of NOPUT",
             id="a filter",
         ),
+        pytest.param(
+            lambda s: s.watch_stream(progress_interval_ms=0),
+            "progress_interval_ms: 0: expected 1 millisecond or more",
+            id="no interval",
+        ),
+        pytest.param(
+            lambda s: s.watch_stream(progress_interval_ms=-5),
+            "progress_interval_ms: -5: expected 1 millisecond or more",
+            id="an interval of the past",
+        ),
+        pytest.param(
+            lambda s: s.watch_stream(progress_interval_ms="x"),
+            "progress_interval_ms: 'x': expected a whole number of milliseconds",
+            id="an interval as text",
+        ),
+        pytest.param(
+            lambda s: s.watch_stream(now_ms=-1), "now_ms: -1: expected 0 milliseconds or more", id="a time before all"
+        ),
+        pytest.param(lambda s: s.watch_stream(rng=7), "rng is 7, expected a random.Random", id="a seed"),
+        pytest.param(
+            lambda s: s.watch_stream(True), "capacity is True, expected at least 1", id="a yes for a capacity"
+        ),
+        pytest.param(
+            lambda s: s.watch_stream().tick(-1), "now_ms: -1: expected 0 milliseconds or more", id="a tick before all"
+        ),
+        pytest.param(
+            lambda s: s.watch_stream().watch(b"a", watch_id=True),
+            "watch_id is True, expected int",
+            id="a yes for an id",
+        ),
+        pytest.param(lambda s: s.watch_stream().cancel("x"), "watch_id is 'x', expected int", id="a text for an id"),
+        pytest.param(lambda s: WatchStream(5), "hub is 5, expected a WatchHub", id="no hub"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_named(call: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         call(Store())
+
+
+def test_a_clock_that_runs_backwards_is_refused_and_no_notification_lost() -> None:
+    stream = Store().watch_stream(now_ms=50, progress_interval_ms=1_000)
+    stream.watch(b"a", progress_notify=True)
+    assert stream.tick(700) == 0
+    with pytest.raises(ValueError, match=r"^now_ms: 699: expected 700 milliseconds or more$"):
+        stream.tick(699)
+    assert [stream.tick(now) for now in (700, 1_050)] == [0, 1]
 
 
 def test_a_stream_belongs_to_a_store() -> None:

@@ -6,15 +6,21 @@ Spec: go.etcd.io/raft/v3 raft.go (Config.validate, stepLeader); etcd server/stor
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from k8slab.etcd import EtcdCluster, PutRequest
 from k8slab.raft import (
+    ConfChange,
+    ConfChangeSingle,
     ConfState,
     CRCMismatchError,
+    Entry,
     MemoryStorage,
     Message,
     Node,
@@ -23,6 +29,7 @@ from k8slab.raft import (
     RaftError,
     Snapshot,
 )
+from k8slab.raft.messages import conf_change_of
 
 
 @pytest.fixture
@@ -89,6 +96,68 @@ def test_a_member_that_cannot_start_keeps_what_is_known_of_it() -> None:
     etcd.close()
 
 
+# -- running and closing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [RaftCluster, EtcdCluster])
+@pytest.mark.parametrize("for_ms", [float("inf"), 1.5, True, "x", -5], ids=repr)
+def test_a_group_runs_for_whole_milliseconds(make: Callable[..., Any], for_ms: Any) -> None:
+    group = make(3, seed=7)
+    expected = "0 milliseconds or more" if for_ms == -5 else "a whole number of milliseconds"
+    for condition in (None, group.all_ready):
+        with pytest.raises((TypeError, ValueError)) as error:
+            group.run(until=condition, for_ms=for_ms)
+        assert str(error.value) == f"for_ms: {for_ms!r}: expected {expected}"
+    assert group.now_ms == 0
+    group.close()
+
+
+CLOSED: dict[str, Callable[[RaftCluster], object]] = {
+    "run": lambda raft: raft.run(for_ms=100),
+    "step": lambda raft: raft.step(),
+    "propose": lambda raft: raft.propose("x=1"),
+    "read": lambda raft: raft.read("x", via=1, how="serializable"),
+    "change": lambda raft: raft.change("v4"),
+    "transfer": lambda raft: raft.transfer(2),
+    "campaign": lambda raft: raft.campaign(2),
+    "crash": lambda raft: raft.crash(1),
+    "restart": lambda raft: raft.restart(1),
+    "partition": lambda raft: raft.partition([1]),
+    "a word of the picture": lambda raft: raft.command("heal"),
+}
+
+
+@pytest.mark.parametrize("call", CLOSED.values(), ids=CLOSED)
+def test_a_closed_group_says_so_and_time_stands_still(raft: RaftCluster, call: Callable[[RaftCluster], object]) -> None:
+    raft.close()
+    seen, now_ms = raft.trace.to_jsonl(), raft.now_ms
+    with pytest.raises(ValueError, match=r"^the cluster is closed, expected one that runs$"):
+        call(raft)
+    assert (raft.trace.to_jsonl(), raft.now_ms) == (seen, now_ms)
+    raft.close()
+
+
+def test_a_closed_etcd_says_so_and_so_does_who_shares_its_loop() -> None:
+    etcd = EtcdCluster(3, seed=7)
+    beside = RaftCluster(3, loop=etcd.loop)
+    etcd.run(for_ms=100)
+    etcd.close()
+    for call in (lambda: etcd.run(for_ms=1), etcd.step, lambda: etcd.watch(1, b"k"), lambda: beside.run(for_ms=1)):
+        with pytest.raises(ValueError, match=r"^the cluster is closed, expected one that runs$"):
+            call()
+
+
+@pytest.mark.parametrize("make", [RaftCluster, EtcdCluster])
+def test_a_group_that_nobody_ran_is_thrown_away_without_a_warning(make: Callable[..., Any]) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for seed in range(20):
+            group = make(3, seed=seed)
+        del group
+        gc.collect()
+    assert [str(warning.message) for warning in told] == []
+
+
 # -- changes of the group --------------------------------------------------------------------------
 
 
@@ -124,7 +193,35 @@ def test_a_change_that_does_not_fit_is_dropped(raft: RaftCluster, text: str, by_
     raft.run(for_ms=500)
     # upstream's leader puts an empty entry in place of a change that it refuses, and tells nobody
     assert change.state == ("pending" if by_follower and not text else "dropped")
+    if change.state == "dropped":
+        assert change.why == ("removed all voters" if text else "can't leave a non-joint config")
     assert {str(member.node.raft.config) for member in raft.members.values()} == {"voters=(1 2 3)"}
+
+
+@pytest.mark.parametrize("text", ["r9", "v1", "v4 r4", "u2"], ids=["a stranger", "a voter", "a guest", "an update"])
+@pytest.mark.parametrize("by_follower", [False, True], ids=["by the leader", "by a follower"])
+def test_a_change_that_changes_nobody_is_applied_and_says_so(raft: RaftCluster, text: str, by_follower: bool) -> None:
+    change = raft.change(text, via=other(raft) if by_follower else raft.leader)
+    assert raft.run(until=lambda: change.state == "applied", for_ms=500)
+    assert change.why == "nobody's part changes: voters=(1 2 3) as before"
+    raft.run(for_ms=500)
+    assert {str(member.node.raft.config) for member in raft.members.values()} == {"voters=(1 2 3)"}
+
+
+def test_what_changes_the_group_needs_no_reason(raft: RaftCluster) -> None:
+    for text in ("r9", "v4", "l4", "r4"):
+        change = raft.change(text)
+        assert raft.run(until=lambda change=change: change.state == "applied", for_ms=500)  # type: ignore[misc]
+        assert bool(change.why) == (text == "r9")
+
+
+def test_a_proposal_says_why_it_was_dropped(raft: RaftCluster) -> None:
+    one, two = raft.change("v4"), raft.change("v5")
+    raft.run(for_ms=500)
+    assert (one.why, two.why) == ("", f"the change at index {one.index} comes first: it is not applied yet")
+    for id in (1, 2, 3, 4):
+        raft.crash(id)
+    assert raft.propose("x=1", via=2).why == "member 2 does not run"
 
 
 def test_two_changes_at_once_are_one_too_many(raft: RaftCluster) -> None:
@@ -218,6 +315,13 @@ def test_a_group_with_another_machine_is_not_asked_for_keys_and_runs_on(how: str
         ({"sync_ms": (-1, -1)}, "sync_ms (-1, -1): expected two numbers, 0 <= low <= high"),
         ({"sync_ms": 5}, "sync_ms 5: expected two numbers, 0 <= low <= high"),
         ({"faults": "x"}, "faults 'x': expected Faults"),
+        ({"loop": 5}, "loop 5: expected a Loop"),
+        ({"loop": 0}, "loop 0: expected a Loop"),
+        ({"network": 3}, "network 3: expected a Network"),
+        ({"machine": None}, "machine None: expected a function that makes a member's machine from its id"),
+        ({"on_start": 1}, "on_start 1: expected a function of an id and a Member"),
+        ({"loop": None, "seed": None}, "seed: None: expected a number or a text"),
+        ({"loop": None, "seed": []}, "seed: []: expected a number or a text"),
         ({"name": ""}, "name '': expected text that is not empty"),
         ({"election_tick": "a"}, "election_tick 'a': expected a whole number, at least 0"),
         ({"max_size_per_message": -1}, "max_size_per_message -1: expected a whole number, at least 0"),
@@ -227,12 +331,40 @@ def test_a_group_with_another_machine_is_not_asked_for_keys_and_runs_on(how: str
 )
 def test_options_are_refused_before_anything_runs(options: dict[str, Any], says: str, raft: RaftCluster) -> None:
     tasks = dict(raft.view()["ready"])
-    with pytest.raises((ValueError, RaftError)) as error:
+    with pytest.raises((TypeError, ValueError, RaftError)) as error:
         RaftCluster(**{"loop": raft.loop, "name": "second", **options})
     assert str(error.value) == says
     assert raft.view()["ready"] == tasks
     raft.run(for_ms=3_000)
     assert {event.actor for event in raft.trace} == {"raft/1", "raft/2", "raft/3"}
+
+
+@pytest.mark.parametrize("make", [RaftCluster, EtcdCluster])
+@pytest.mark.parametrize("name", ["id", "election_ticks"], ids=["each member has its own", "no such option"])
+def test_an_option_that_is_none_is_answered_with_those_there_are(make: Callable[..., Any], name: str) -> None:
+    with pytest.raises(ValueError) as error:
+        make(3, **{name: 5})
+    head, _, known = str(error.value).partition(": expected one of ")
+    assert head == f"option {name!r}"
+    assert known.split(", ") == [field.name for field in fields(RaftConfig)][1:]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"network": 3}, "network 3: expected a Network"),
+        ({"loop": 0}, "loop 0: expected a Loop"),
+        ({"seed": None}, "seed: None: expected a number or a text"),
+        ({"tick_ms": None}, "tick_ms None: expected a whole number, at least 1"),
+        ({"election_tick": None}, "election_tick None: expected a whole number, at least 0"),
+        ({"compactor": 5}, "compactor is 5, expected a function that makes a Compactor"),
+    ],
+    ids=str,
+)
+def test_an_etcd_refuses_its_parts_likewise(options: dict[str, Any], says: str) -> None:
+    with pytest.raises((TypeError, ValueError, RaftError)) as error:
+        EtcdCluster(3, **options)
+    assert str(error.value) == says
 
 
 def test_two_groups_of_one_network_have_two_names() -> None:
@@ -246,6 +378,8 @@ def test_two_groups_of_one_network_have_two_names() -> None:
 
 
 # -- faults ----------------------------------------------------------------------------------------
+
+WORDS = "crash N, restart N, cut N N, heal N N or heal"
 
 
 @pytest.mark.parametrize(
@@ -261,10 +395,10 @@ def test_two_groups_of_one_network_have_two_names() -> None:
         (lambda raft: raft.cut(1, 1), "member 1: expected two that differ"),
         (lambda raft: raft.cut_link(2, 2), "member 2: expected two that differ"),
         (lambda raft: raft.heal_link(3, 3), "member 3: expected two that differ"),
-        (
-            lambda raft: raft.command("crash ²"),
-            "command 'crash ²': expected crash N, restart N, cut N N, heal N N or heal",
-        ),
+        *[
+            (lambda raft, text=text: raft.command(text), f"command {text!r}: expected {WORDS}")
+            for text in ("crash ²", "", " ", None, 5)
+        ],
     ],
 )
 def test_a_fault_names_members_of_the_group(raft: RaftCluster, fault: Callable[[Any], None], says: str) -> None:
@@ -295,3 +429,65 @@ def test_a_node_takes_messages_bytes_and_changes(call: Callable[[Any], None], sa
     assert not node.has_ready()
     node.campaign()
     assert node.has_ready()
+
+
+ADD = ConfChangeSingle("AddNode", 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            ConfChange((ConfChangeSingle("Nope", 4),)),
+            "type 'Nope' of a change: expected one of AddNode, AddLearnerNode, RemoveNode, UpdateNode",
+        ),
+        (
+            ConfChange((ConfChangeSingle([], 4),)),  # type: ignore[arg-type]
+            "type [] of a change: expected one of AddNode, AddLearnerNode, RemoveNode, UpdateNode",
+        ),
+        (
+            ConfChange((ConfChangeSingle("AddNode", "4"),)),  # type: ignore[arg-type]
+            "node '4' of a change: expected a whole number, at least 0",
+        ),
+        (
+            ConfChange((ConfChangeSingle("AddNode", True),)),
+            "node True of a change: expected a whole number, at least 0",
+        ),
+        (
+            ConfChange(("v4",)),  # type: ignore[arg-type]
+            "change 'v4': expected one such as ConfChangeSingle('AddNode', 4)",
+        ),
+        (ConfChange("v4"), "changes 'v4': expected a tuple of ConfChangeSingle"),  # type: ignore[arg-type]
+        (ConfChange((), "x"), "transition 'x': expected one of auto, implicit, explicit"),  # type: ignore[arg-type]
+        (
+            ConfChange((ADD, ConfChangeSingle("RemoveNode", 1)), v1=True),
+            "changes 'v4 r1': expected one, for the first kind of change (v1)",
+        ),
+        (ConfChange((), v1=True), "changes '': expected one, for the first kind of change (v1)"),
+        (ConfChange((ADD,), context="x"), "context 'x': expected bytes"),  # type: ignore[arg-type]
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_change_that_cannot_be_is_neither_encoded_nor_proposed_nor_applied(change: ConfChange, says: str) -> None:
+    node = Node(RaftConfig(id=1, applied=1), MemoryStorage(Snapshot(1, 1, ConfState((1,)))))
+    node.campaign()
+    for call in (change.entry, lambda: node.propose_conf_change(change), lambda: node.apply_conf_change(change)):
+        with pytest.raises(RaftError) as error:
+            call()
+        assert str(error.value) == says
+    assert str(node.raft.config) == "voters=(1)"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"changes": [["Nope", 4]], "context": "", "transition": "auto"}',
+        b'{"changes": [["AddNode", "x"]], "context": "", "transition": "auto"}',
+        b'{"changes": [], "context": "", "transition": "x"}',
+        b"rubbish",
+    ],
+    ids=["an unknown type", "a node that is no number", "an unknown transition", "no JSON"],
+)
+def test_an_entry_that_holds_no_change_is_not_read_as_one(data: bytes) -> None:
+    with pytest.raises(RaftError, match=r"^entry 7: no readable change of the configuration: "):
+        conf_change_of(Entry(index=7, type="EntryConfChangeV2", data=data))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import warnings
+from typing import Any
 
 import pytest
 
@@ -321,3 +324,71 @@ def test_where_names_the_function_a_task_waits_in() -> None:
 def test_an_order_that_is_none_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="order 'shuffle': expected an Order"):
         Loop(order="shuffle")  # type: ignore[arg-type]
+
+
+# -- calls that cannot be ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"for_ms": float("inf")}, TypeError, "for_ms: inf: expected a whole number of milliseconds"),
+        ({"for_ms": 1.5}, TypeError, "for_ms: 1.5: expected a whole number of milliseconds"),
+        ({"for_ms": True}, TypeError, "for_ms: True: expected a whole number of milliseconds"),
+        ({"for_ms": "x"}, TypeError, "for_ms: 'x': expected a whole number of milliseconds"),
+        ({"for_ms": -5}, ValueError, "for_ms: -5: expected 0 milliseconds or more"),
+        ({"until": 5}, TypeError, "until: 5: expected a function without arguments"),
+    ],
+    ids=str,
+)
+def test_a_span_that_is_none_is_refused_and_the_clock_stands(
+    arguments: dict[str, Any], error: type[Exception], says: str
+) -> None:
+    loop = Loop()
+    with pytest.raises(error) as info:
+        loop.run(**arguments)
+    assert (str(info.value), loop.clock.now_ms) == (says, 0)
+
+
+@pytest.mark.parametrize("seed", [None, [], 1.5, True], ids=repr)
+def test_a_seed_is_a_number_or_a_text(seed: Any) -> None:
+    with pytest.raises(TypeError) as info:
+        Loop(seed)
+    assert str(info.value) == f"seed: {seed!r}: expected a number or a text"
+
+
+def test_a_coroutine_can_be_made_at_the_first_step() -> None:
+    loop, seen = Loop(), []
+
+    async def work() -> str:
+        seen.append(loop.clock.now_ms)
+        await sleep(5)
+        return "done"
+
+    task = loop.spawn("t", work, delay_ms=10)
+    loop.run(for_ms=9)
+    assert seen == []
+    loop.run(until_idle=True)
+    assert (seen, task.done, task.result, loop.clock.now_ms) == ([10], True, "done", 15)
+
+
+def test_what_was_never_made_can_be_cancelled_and_thrown_away_without_a_warning() -> None:
+    made = []
+
+    async def work() -> None:
+        made.append(1)
+
+    loop = Loop()
+    component = Component(loop, "kcm")
+    task = component.spawn("w", work)
+    component.kill()
+    assert task.done and not loop.step()
+    with pytest.raises(RuntimeError, match="component kcm is dead"):
+        component.spawn("w", work)
+    component = Component(loop, "kcm")
+    component.spawn("w", work)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        del loop, component, task
+        gc.collect()
+    assert not told and not made
