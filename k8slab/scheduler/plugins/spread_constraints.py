@@ -78,11 +78,11 @@ def parse_constraints(
 def _selector(constraint: Mapping[str, Any], labels: Labels, features: Gates) -> Selector:
     """The constraint's selector, and equality with the Pod's own values of matchLabelKeys.
 
-    A constraint without any labelSelector selects nothing; with matchLabelKeys it selects by these alone.
+    A constraint without any labelSelector selects nothing, with or without matchLabelKeys.
     """
     selector = selector_from_dict(constraint.get("labelSelector"))
     keys = constraint.get("matchLabelKeys") or ()
-    if not features.enabled("MatchLabelKeysInPodTopologySpread"):
+    if not selector.selectable or not features.enabled("MatchLabelKeysInPodTopologySpread"):
         return selector
     own = {key: labels[key] for key in keys if key in labels}
     if not own:
@@ -127,7 +127,12 @@ class InclusionPolicies:
 
 
 def count_matching(pods: Iterable[PodInfo], selector: Selector, namespace: str) -> int:
-    """How many of these Pods the selector selects in `namespace`; Pods that are being deleted do not count."""
+    """How many of these Pods the selector selects in `namespace`; Pods that are being deleted do not count.
+
+    A selector without requirements counts nobody here, though it matches everybody.
+    """
+    if selector.empty:
+        return 0
     matches = selector.matches
     return sum(1 for info in pods if info.namespace == namespace and not info.is_terminating and matches(info.labels))
 
