@@ -133,7 +133,8 @@ def allowed(target: Object, incoming: Object, nodes: list[Object], pods: list[Ob
 
 def made(name: str, nodes: list[Object], pods: list[Object], args: Any = None) -> tuple[Any, Snapshot]:
     """The plugin, and the snapshot its framework uses."""
-    lister = ObjectLister({NAMESPACES: [{"metadata": {"name": n, "labels": l}} for n, l in NAMESPACE_LABELS.items()]})
+    spaces = [{"metadata": {"name": n, "labels": labels}} for n, labels in NAMESPACE_LABELS.items()]
+    lister = ObjectLister({NAMESPACES: spaces})
     config = {name: args} if args else {}
     framework = Framework.from_profile(profile(name, args=config), features=FeatureGates("1.36"), lister=lister)
     snapshot = Snapshot.of(nodes, pods)
