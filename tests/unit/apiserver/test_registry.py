@@ -446,6 +446,7 @@ def test_label_keys_of_a_new_pod_are_written_into_its_selectors(bench: Bench) ->
         "topologySpreadConstraints": [{**LABEL_KEYS, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
     }
     labels = {"app": "web", "hash": "1", "tier": "front"}
+    bench.pod("other")  # and with it the ServiceAccount
     made = bench.call("create", PODS, "p", {"metadata": {"name": "p", "labels": labels}, "spec": spec})["spec"]
     own = {"key": "hash", "operator": "In", "values": ["1"]}
     others = {"key": "tier", "operator": "NotIn", "values": ["front"]}
@@ -461,5 +462,6 @@ def test_label_keys_need_a_selector(bench: Bench) -> None:
     bare = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["hash"]}
     spec = {"containers": [{"name": "c", "image": "i:1"}], "topologySpreadConstraints": [bare]}
     pod = {"metadata": {"name": "p", "labels": {"hash": "1"}}, "spec": spec}
+    bench.pod("other")
     message = refused(bench, 422, "create", PODS, "p", pod)
     assert "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set" in message
