@@ -83,6 +83,9 @@ class SnapshotView(Protocol):
 
     @property
     def nodes(self) -> Sequence[NodeInfo]: ...
+    @property
+    def nodes_with_affinity(self) -> Sequence[NodeInfo]:
+        """Those with Pods that have terms of Pod affinity or anti-affinity."""
 
     def get(self, name: str) -> NodeInfo | None: ...
 

@@ -270,6 +270,7 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "generation",
+        "labels",
         "name",
         "node",
         "non_zero_cpu",
@@ -285,6 +286,7 @@ class NodeInfo:
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Object | None = None
+        self.labels: Mapping[str, str] = {}
         self.generation = 0
         self.allocatable = Resource()
         self.requested = Resource()
@@ -306,14 +308,10 @@ class NodeInfo:
             info.add_pod(PodInfo(pod))
         return info
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        labels: Mapping[str, str] = (self.node or {}).get("metadata", {}).get("labels") or {}
-        return labels
-
     def set_node(self, node: Object | None) -> None:
         """Take over a new state of the Node; None: it is gone."""
         self.node = node
+        self.labels = (node or {}).get("metadata", {}).get("labels") or {}
         spec = (node or {}).get("spec") or {}
         amounts = ((node or {}).get("status") or {}).get("allocatable") or {}
         self.allocatable = Resource.of({name: quantity(text) for name, text in amounts.items()})
@@ -347,7 +345,7 @@ class NodeInfo:
     def clone(self) -> NodeInfo:
         """A copy that may be changed; PodInfos and the Node are shared, they never change."""
         copy = NodeInfo(self.name)
-        copy.node, copy.generation = self.node, self.generation
+        copy.node, copy.labels, copy.generation = self.node, self.labels, self.generation
         copy.allocatable = self.allocatable
         copy.requested = self.requested.clone()
         copy.non_zero_cpu, copy.non_zero_memory = self.non_zero_cpu, self.non_zero_memory

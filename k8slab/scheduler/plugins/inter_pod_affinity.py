@@ -209,7 +209,7 @@ class InterPodAffinity:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {own.error}")
         terms, anti_terms = self._merged(own.required), self._merged(own.required_anti)
         found = _FilterState(pod, terms, anti_terms, self._namespace_labels(pod))
-        for node in nodes:
+        for node in self._handle.snapshot().nodes_with_affinity:
             for key in node.with_affinity:
                 found.update_repelled(node.pods[key], node.labels, 1)
         if not found.repelled_by and not terms and not anti_terms:
@@ -250,10 +250,10 @@ class InterPodAffinity:
             return SKIP
         terms, anti_terms = self._merged_weighted(own.preferred), self._merged_weighted(own.preferred_anti)
         found = _ScoreState(pod, terms, anti_terms, self._namespace_labels(pod))
-        for node in self._handle.snapshot().nodes:
-            labels = node.labels
-            # Without preferences of its own, only those of others count.
-            keys = node.pods if has_preferences else node.with_affinity
+        snapshot = self._handle.snapshot()
+        # Without preferences of its own, only those of others count.
+        for node in snapshot.nodes if has_preferences else snapshot.nodes_with_affinity:
+            labels, keys = node.labels, node.pods if has_preferences else node.with_affinity
             if labels:
                 for key in keys:
                     found.count(node.pods[key], labels, self._hard_weight)

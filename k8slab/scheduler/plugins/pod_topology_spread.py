@@ -177,13 +177,14 @@ class PodTopologySpread:
             return None, SKIP
         found = _FilterState(constraints, pod["metadata"].get("labels") or {})
         namespace, policies = _namespace(pod), self._policies(pod)
-        for node in nodes:
-            if not has_all_keys(node.labels, constraints):
-                continue
-            for counts, constraint in zip(found.counts, constraints, strict=True):
-                if policies.include(constraint, node):
-                    value = node.labels[constraint.topology_key]
-                    matching = count_matching(node.pods.values(), constraint.selector, namespace)
+        full = [node for node in nodes if has_all_keys(node.labels, constraints)]
+        for counts, constraint in zip(found.counts, constraints, strict=True):
+            key, selector = constraint.topology_key, constraint.selector
+            asks = policies.matter(constraint)
+            for node in full:
+                if not asks or policies.include(constraint, node):
+                    value = node.labels[key]
+                    matching = count_matching(node.pods.values(), selector, namespace) if node.pods else 0
                     counts[value] = counts.get(value, 0) + matching
         found.critical_paths = [_CriticalPaths(counts) for counts in found.counts]
         state.write(_FILTER_STATE, found)
@@ -233,14 +234,17 @@ class PodTopologySpread:
         found = _ScoreState(constraints)
         found.find_domains(nodes, require_all)
         namespace, policies = _namespace(pod), self._policies(pod)
-        for node in self._handle.snapshot().nodes:
-            labels = node.labels
-            if require_all and not has_all_keys(labels, constraints):
-                continue
-            for counts, constraint in zip(found.counts, constraints, strict=True):
-                value = labels.get(constraint.topology_key, "")
+        full = [
+            node
+            for node in self._handle.snapshot().nodes
+            if node.pods and (not require_all or has_all_keys(node.labels, constraints))
+        ]
+        for counts, constraint in zip(found.counts, constraints, strict=True):
+            key, selector = constraint.topology_key, constraint.selector
+            for node in full if counts else ():
+                value = node.labels.get(key, "")
                 if value in counts and policies.include(constraint, node):
-                    counts[value] += count_matching(node.pods.values(), constraint.selector, namespace)
+                    counts[value] += count_matching(node.pods.values(), selector, namespace)
         state.write(_SCORE_STATE, found)
         return SUCCESS
 

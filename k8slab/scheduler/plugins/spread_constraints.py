@@ -92,7 +92,10 @@ def _selector(constraint: Mapping[str, Any], labels: Labels, features: Gates) ->
 
 def has_all_keys(labels: Labels, constraints: Iterable[TopologySpreadConstraint]) -> bool:
     """Whether a Node with these labels has a place in every constraint's topology."""
-    return all(constraint.topology_key in labels for constraint in constraints)
+    for constraint in constraints:  # (a loop, not all(): it runs once a Node and cycle)
+        if constraint.topology_key not in labels:
+            return False
+    return True
 
 
 class InclusionPolicies:
@@ -104,6 +107,10 @@ class InclusionPolicies:
         self._affinity = affinity
         self._tolerations = pod["spec"].get("tolerations") or ()
         self._compare = features.enabled("TaintTolerationComparisonOperators")
+
+    def matter(self, constraint: TopologySpreadConstraint) -> bool:
+        """Whether `include` can say no to any Node."""
+        return constraint.honors_taints or (constraint.honors_affinity and not self._affinity.empty)
 
     def include(self, constraint: TopologySpreadConstraint, node: NodeInfo) -> bool:
         """Terms that do not parse match no Node."""
@@ -133,8 +140,11 @@ def count_matching(pods: Iterable[PodInfo], selector: Selector, namespace: str) 
     """
     if selector.empty:
         return 0
-    matches = selector.matches
-    return sum(1 for info in pods if info.namespace == namespace and not info.is_terminating and matches(info.labels))
+    count = 0
+    for info in pods:
+        if info.namespace == namespace and not info.is_terminating and selector.matches(info.labels):
+            count += 1
+    return count
 
 
 # -- default constraints -------------------------------------------------------------------------------

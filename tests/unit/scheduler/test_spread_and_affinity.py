@@ -269,7 +269,7 @@ def test_a_namespace_selector_of_a_pod_there_reads_the_labels_of_the_new_pods_na
     there = labelled("db", node_name="a", affinity=far(term("web", namespaceSelector={"matchLabels": {"team": "x"}})))
     snapshot = Snapshot.of([node("a", labels={"zone": "a"})], [there])
     spaces = [{"metadata": {"name": "x", "labels": {"team": "x"}}}, {"metadata": {"name": "y"}}]
-    subject = plugin("InterPodAffinity", objects={NAMESPACES: spaces})
+    subject = plugin("InterPodAffinity", objects={NAMESPACES: spaces}, snapshot=snapshot)
     for namespace, is_repelled in (("x", True), ("y", False), ("unknown", False)):
         _, status = subject.pre_filter(CycleState(), labelled("web", namespace=namespace), snapshot.nodes)
         assert status.is_skip != is_repelled
