@@ -249,10 +249,11 @@ class Cache:
 
 
 def _same_to_the_scheduler(old: Object, new: Object) -> bool:
-    """Whether spec, labels and what a resize reports are the same, so that no verdict can change."""
+    """Whether spec, labels, being deleted and what a resize reports are the same, so that no verdict can change."""
     return bool(
         old["spec"] == new["spec"]
         and (old["metadata"].get("labels") or {}) == (new["metadata"].get("labels") or {})
+        and old["metadata"].get("deletionTimestamp") == new["metadata"].get("deletionTimestamp")
         and _container_resources(old) == _container_resources(new)
     )
 

@@ -25,6 +25,7 @@ from k8slab.scheduler.framework import (
     EnqueueExtensions,
     FilterPlugin,
     Gates,
+    Lister,
     NodeInfo,
     NodeStatuses,
     PermitPlugin,
@@ -45,6 +46,7 @@ from k8slab.scheduler.framework import (
     SignPlugin,
     Status,
 )
+from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
@@ -71,7 +73,8 @@ class WeightedScore(NamedTuple):
 class Framework:
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
-    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind.
+    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
+    Namespaces, Services and owners of Pods that plugins look up; None: there are none.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Framework:
         *,
         features: Gates,
         client: Any = None,
+        lister: Lister | None = None,
         loop: Loop | None = None,
         rng: random.Random | None = None,
         memo: bool = True,
@@ -91,6 +95,7 @@ class Framework:
         self.profile_name = profile.scheduler_name
         self.features = features
         self.client = client
+        self.lister: Lister = lister if lister is not None else ObjectLister()
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
@@ -107,6 +112,7 @@ class Framework:
         registry: Mapping[str, Factory] | None = None,
         features: Gates | None = None,
         client: Any = None,
+        lister: Lister | None = None,
         loop: Loop | None = None,
         rng: random.Random | None = None,
         memo: bool = True,
@@ -124,7 +130,7 @@ class Framework:
                 raise ValueError(f"a plugin named {name} already exists")
             known[name] = factory
         gates = features if features is not None else FeatureGates()
-        return cls(profile, known, features=gates, client=client, loop=loop, rng=rng, memo=memo)
+        return cls(profile, known, features=gates, client=client, lister=lister, loop=loop, rng=rng, memo=memo)
 
     def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
         multi = self.profile.multi_point.merged_into(default_plugins(self.features))

@@ -27,6 +27,7 @@ from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, pod_key
+from k8slab.scheduler.listers import InformerLister
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
@@ -66,6 +67,7 @@ class Scheduler:
         self.client = client
         self.features = features if features is not None else FeatureGates()
         self.cache = Cache()
+        self.lister = InformerLister(informers)
         self.frameworks = self._build(profiles, registry, memo)
         first = next(iter(self.frameworks.values()))
         self.queue = SchedulingQueue(
@@ -99,6 +101,7 @@ class Scheduler:
                 registry=registry,
                 features=self.features,
                 client=self.client,
+                lister=self.lister,
                 loop=self.loop,
                 rng=rng,
                 memo=memo,
@@ -141,6 +144,7 @@ class Scheduler:
     async def _schedule_forever(self) -> None:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
+        await self.lister.wait_synced()
         while True:
             while not self.queue.has_next:
                 await pause(self._poppable)

@@ -1,12 +1,11 @@
 """The Nodes at one moment: what a scheduling cycle, an explanation or a what-if reads.
 
 Upstream: pkg/scheduler/backend/cache/snapshot.go, node_tree.go (the order)
-Simplified: no separate lists of Nodes with affinity Pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import NodeInfo, PodInfo
@@ -44,12 +43,13 @@ class Snapshot:
     `generation` is that of the cache when it was last brought up to date.
     """
 
-    __slots__ = ("_index", "generation", "nodes")
+    __slots__ = ("_index", "_with_affinity", "generation", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
         self.generation = 0
         self._index: dict[str, int] = {}
+        self._with_affinity: dict[str, NodeInfo] = {}
 
     @classmethod
     def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
@@ -68,16 +68,30 @@ class Snapshot:
             info = infos.get((pod.get("spec") or {}).get("nodeName") or "")
             if info is not None:
                 info.add_pod(PodInfo(pod))
+                snapshot._note(info)
         return snapshot
 
     def replace(self, nodes: list[NodeInfo]) -> None:
         """Other Nodes, or another order."""
         self.nodes = nodes
         self._index = {info.name: index for index, info in enumerate(nodes)}
+        self._with_affinity = {info.name: info for info in nodes if info.with_affinity}
+
+    @property
+    def nodes_with_affinity(self) -> Sequence[NodeInfo]:
+        """The Nodes with Pods that have terms of Pod affinity or anti-affinity: mostly few, often none."""
+        return list(self._with_affinity.values())
+
+    def _note(self, info: NodeInfo) -> None:
+        if info.with_affinity:
+            self._with_affinity[info.name] = info
+        else:
+            self._with_affinity.pop(info.name, None)
 
     def update(self, info: NodeInfo) -> None:
         """Another state of a Node that is here. KeyError when it is not."""
         self.nodes[self._index[info.name]] = info
+        self._note(info)
 
     def get(self, name: str) -> NodeInfo | None:
         index = self._index.get(name)
@@ -90,6 +104,7 @@ class Snapshot:
             raise ValueError(f"node {node_name!r}: not in the snapshot")
         self.generation += 1
         info.add_pod(PodInfo(pod))
+        self._note(info)
         info.generation = self.generation
 
     def __len__(self) -> int:
@@ -100,3 +115,5 @@ class Snapshot:
         assert [n.name for n in self.nodes] == list(self._index), "snapshot: list and index name different nodes"
         for info in self.nodes:
             info.check_invariants()
+            noted = self._with_affinity.get(info.name) is info
+            assert noted or not info.with_affinity, f"snapshot: {info.name} has Pods with affinity, and is not noted"

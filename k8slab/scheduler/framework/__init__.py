@@ -8,6 +8,15 @@
 Upstream: staging/src/k8s.io/kube-scheduler/framework, pkg/scheduler/framework
 """
 
+from k8slab.scheduler.framework.affinity_terms import (
+    NO_AFFINITY,
+    AffinityTerm,
+    PodAffinityTerms,
+    WeightedAffinityTerm,
+    matches_all_terms,
+    matches_any_term,
+    pod_affinity_terms,
+)
 from k8slab.scheduler.framework.cycle_state import CycleState
 from k8slab.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
@@ -36,6 +45,7 @@ from k8slab.scheduler.framework.interface import (
     FilterPlugin,
     Gates,
     Handle,
+    Lister,
     NodeStatuses,
     PermitPlugin,
     Plugin,
@@ -84,12 +94,14 @@ __all__ = [
     "NODE_ADD",
     "NODE_DELETE",
     "NON_MISSING_REQUESTS",
+    "NO_AFFINITY",
     "SKIP",
     "SUCCESS",
     "UNSCHEDULABLE_TIMEOUT",
     "UNSCHEDULED_POD_ADD",
     "UNSCHEDULED_POD_UPDATE",
     "ActionType",
+    "AffinityTerm",
     "BindPlugin",
     "ClusterEvent",
     "ClusterEventWithHint",
@@ -102,11 +114,13 @@ __all__ = [
     "Handle",
     "HostPort",
     "HostPorts",
+    "Lister",
     "NodeInfo",
     "NodeStatuses",
     "PermitPlugin",
     "Plugin",
     "PluginError",
+    "PodAffinityTerms",
     "PodInfo",
     "PostBindPlugin",
     "PostFilterPlugin",
@@ -128,10 +142,14 @@ __all__ = [
     "SignPlugin",
     "SnapshotView",
     "Status",
+    "WeightedAffinityTerm",
     "host_ports",
     "is_extended_resource",
     "is_scalar_resource",
+    "matches_all_terms",
+    "matches_any_term",
     "node_changes",
+    "pod_affinity_terms",
     "pod_changes",
     "pod_key",
 ]

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from k8slab.api.objects import Object
+from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework.cycle_state import CycleState
 from k8slab.scheduler.framework.events import ClusterEventWithHint
 from k8slab.scheduler.framework.node_info import NodeInfo, PodInfo
@@ -30,6 +31,7 @@ __all__ = [
     "FilterPlugin",
     "Gates",
     "Handle",
+    "Lister",
     "NodeStatuses",
     "PermitPlugin",
     "Plugin",
@@ -81,6 +83,9 @@ class SnapshotView(Protocol):
 
     @property
     def nodes(self) -> Sequence[NodeInfo]: ...
+    @property
+    def nodes_with_affinity(self) -> Sequence[NodeInfo]:
+        """Those with Pods that have terms of Pod affinity or anti-affinity."""
 
     def get(self, name: str) -> NodeInfo | None: ...
 
@@ -99,6 +104,16 @@ class Gates(Protocol):
     def at_least(self, release: str) -> bool: ...
 
 
+class Lister(Protocol):
+    """What is known of other resources: an informer's cache, or manifests in a what-if."""
+
+    def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
+        """All objects of a resource, or those of one namespace."""
+
+    def get(self, resource: GVR, name: str, namespace: str = "") -> Object | None:
+        """One object, or None. `namespace` is "" for what has none."""
+
+
 class Handle(Protocol):
     """What the framework offers to its plugins."""
 
@@ -106,6 +121,8 @@ class Handle(Protocol):
     def features(self) -> Gates: ...
     @property
     def client(self) -> Any: ...
+    @property
+    def lister(self) -> Lister: ...
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
 

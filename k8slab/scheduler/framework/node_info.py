@@ -19,6 +19,7 @@ from k8slab.api.pod_requests import (
     pod_requests,
 )
 from k8slab.api.quantity import Quantity, quantity
+from k8slab.scheduler.framework.affinity_terms import NO_AFFINITY, pod_affinity_terms
 
 __all__ = [
     "DEFAULT_MEMORY_REQUEST",
@@ -200,15 +201,31 @@ class PodInfo:
 
     `requested`: what Filter counts. `non_zero_cpu`, `non_zero_memory`: the same with defaults for containers that
     ask for nothing, as the *neighbours* of an incoming Pod are scored. (The incoming Pod itself is scored by what
-    the scoring plugin computes: NodeResourcesFit leaves its pod-level resources out.)
+    the scoring plugin computes: NodeResourcesFit leaves its pod-level resources out.) `affinity`: its terms of Pod
+    affinity and anti-affinity. `is_terminating`: it is being deleted.
     """
 
-    __slots__ = ("host_ports", "key", "non_zero_cpu", "non_zero_memory", "pod", "priority", "requested", "uid")
+    __slots__ = (
+        "affinity",
+        "host_ports",
+        "is_terminating",
+        "key",
+        "labels",
+        "namespace",
+        "non_zero_cpu",
+        "non_zero_memory",
+        "pod",
+        "priority",
+        "requested",
+        "uid",
+    )
 
     def __init__(self, pod: Object) -> None:
         spec = pod.get("spec") or {}
-        self.pod = pod
+        self._see(pod)
         self.key = pod_key(pod)
+        self.namespace: str = pod["metadata"].get("namespace") or "default"
+        self.affinity = pod_affinity_terms(pod)
         self.uid: str = pod["metadata"].get("uid") or self.key
         self.priority: int = spec.get("priority") or 0
         self.host_ports = host_ports(pod)
@@ -225,12 +242,18 @@ class PodInfo:
         self.non_zero_cpu = non_zero["cpu"].milli_value() if "cpu" in non_zero else 0
         self.non_zero_memory = non_zero["memory"].value() if "memory" in non_zero else 0
 
+    def _see(self, pod: Object) -> None:
+        """What may change while the Pod asks for the same."""
+        self.pod = pod
+        self.labels: Mapping[str, str] = pod["metadata"].get("labels") or {}
+        self.is_terminating = pod["metadata"].get("deletionTimestamp") is not None
+
     def with_pod(self, pod: Object) -> PodInfo:
         """The same numbers for another state of the same Pod whose spec asks for the same."""
         copy: PodInfo = PodInfo.__new__(PodInfo)
         for name in PodInfo.__slots__:
             setattr(copy, name, getattr(self, name))
-        copy.pod = pod
+        copy._see(pod)
         return copy
 
     def __repr__(self) -> str:
@@ -247,6 +270,7 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "generation",
+        "labels",
         "name",
         "node",
         "non_zero_cpu",
@@ -256,17 +280,21 @@ class NodeInfo:
         "taints",
         "unschedulable",
         "used_ports",
+        "with_affinity",
     )
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Object | None = None
+        self.labels: Mapping[str, str] = {}
         self.generation = 0
         self.allocatable = Resource()
         self.requested = Resource()
         self.non_zero_cpu = 0
         self.non_zero_memory = 0
         self.pods: dict[str, PodInfo] = {}
+        self.with_affinity: dict[str, None] = {}
+        """Keys of the Pods that have terms of Pod affinity or anti-affinity."""
         self.used_ports = HostPorts()
         self.taints: tuple[Mapping[str, Any], ...] = ()
         self.unschedulable = False
@@ -280,14 +308,10 @@ class NodeInfo:
             info.add_pod(PodInfo(pod))
         return info
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        labels: Mapping[str, str] = (self.node or {}).get("metadata", {}).get("labels") or {}
-        return labels
-
     def set_node(self, node: Object | None) -> None:
         """Take over a new state of the Node; None: it is gone."""
         self.node = node
+        self.labels = (node or {}).get("metadata", {}).get("labels") or {}
         spec = (node or {}).get("spec") or {}
         amounts = ((node or {}).get("status") or {}).get("allocatable") or {}
         self.allocatable = Resource.of({name: quantity(text) for name, text in amounts.items()})
@@ -304,6 +328,8 @@ class NodeInfo:
         self.non_zero_memory += info.non_zero_memory
         if info.host_ports:
             self.used_ports.add(info.host_ports)
+        if info.affinity is not NO_AFFINITY:
+            self.with_affinity[info.key] = None
 
     def remove_pod(self, key: str) -> PodInfo:
         """No longer count a Pod. KeyError when it is not here."""
@@ -313,16 +339,18 @@ class NodeInfo:
         self.non_zero_memory -= info.non_zero_memory
         if info.host_ports:
             self.used_ports.remove(info.host_ports)
+        self.with_affinity.pop(key, None)
         return info
 
     def clone(self) -> NodeInfo:
         """A copy that may be changed; PodInfos and the Node are shared, they never change."""
         copy = NodeInfo(self.name)
-        copy.node, copy.generation = self.node, self.generation
+        copy.node, copy.labels, copy.generation = self.node, self.labels, self.generation
         copy.allocatable = self.allocatable
         copy.requested = self.requested.clone()
         copy.non_zero_cpu, copy.non_zero_memory = self.non_zero_cpu, self.non_zero_memory
         copy.pods = dict(self.pods)
+        copy.with_affinity = dict(self.with_affinity)
         copy.used_ports = self.used_ports.clone() if self.used_ports else self.used_ports
         copy.taints, copy.unschedulable = self.taints, self.unschedulable
         return copy
@@ -336,6 +364,7 @@ class NodeInfo:
             "requested": lambda n: n.requested.as_dict(),
             "non_zero": lambda n: (n.non_zero_cpu, n.non_zero_memory),
             "used_ports": lambda n: dict(n.used_ports._counts),
+            "with_affinity": lambda n: set(n.with_affinity),
         }
         for what, read in pairs.items():
             assert read(self) == read(recount), f"node {self.name}: {what} {read(self)}, the Pods say {read(recount)}"

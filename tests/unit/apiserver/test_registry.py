@@ -428,3 +428,40 @@ def test_what_json_cannot_hold_is_refused(bench: Bench, spec: Any, text: str) ->
 def test_kinds_have_the_names_of_custom_resources(bench: Bench) -> None:
     with pytest.raises(ValueError, match='kind: "foo bar": may have mixed case, but should otherwise match'):
         bench.server.register_unstructured(GVK("ex.io", "v1", "foo bar"))
+
+
+LABEL_KEYS = {
+    "labelSelector": {"matchLabels": {"app": "web"}},
+    "topologyKey": "zone",
+    "matchLabelKeys": ["hash", "absent"],
+}
+
+
+def test_label_keys_of_a_new_pod_are_written_into_its_selectors(bench: Bench) -> None:
+    required, preferred = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
+    soft = {"weight": 1, "podAffinityTerm": {**LABEL_KEYS, "mismatchLabelKeys": ["tier"]}}
+    spec = {
+        "containers": [{"name": "c", "image": "i:1"}],
+        "affinity": {"podAffinity": {required: [LABEL_KEYS]}, "podAntiAffinity": {preferred: [soft]}},
+        "topologySpreadConstraints": [{**LABEL_KEYS, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+    }
+    labels = {"app": "web", "hash": "1", "tier": "front"}
+    bench.pod("other")  # and with it the ServiceAccount
+    made = bench.call("create", PODS, "p", {"metadata": {"name": "p", "labels": labels}, "spec": spec})["spec"]
+    own = {"key": "hash", "operator": "In", "values": ["1"]}
+    others = {"key": "tier", "operator": "NotIn", "values": ["front"]}
+    hard = made["affinity"]["podAffinity"][required][0]
+    assert hard["labelSelector"] == {"matchLabels": {"app": "web"}, "matchExpressions": [own]}
+    assert hard["matchLabelKeys"] == ["hash", "absent"]
+    weighted = made["affinity"]["podAntiAffinity"][preferred][0]["podAffinityTerm"]
+    assert weighted["labelSelector"]["matchExpressions"] == [own, others]
+    assert made["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [own]
+
+
+def test_label_keys_need_a_selector(bench: Bench) -> None:
+    bare = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["hash"]}
+    spec = {"containers": [{"name": "c", "image": "i:1"}], "topologySpreadConstraints": [bare]}
+    pod = {"metadata": {"name": "p", "labels": {"hash": "1"}}, "spec": spec}
+    bench.pod("other")
+    message = refused(bench, 422, "create", PODS, "p", pod)
+    assert "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set" in message
