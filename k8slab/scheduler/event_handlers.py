@@ -15,6 +15,7 @@ from k8slab.scheduler.framework import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    image_sizes,
     node_changes,
     pod_changes,
     pod_key,
@@ -63,7 +64,7 @@ class EventHandlers:
     def update_node(self, old: Object, new: Object) -> None:
         """Heartbeats change nothing that matters here: they leave the Node's generation alone."""
         events = node_changes(new, old)
-        if events:
+        if events or image_sizes(old) != image_sizes(new):
             self._cache.update_node(new)
         for event in events:
             self._queue.move_all(event, old, new, self._now_ms())

@@ -82,6 +82,10 @@ class SnapshotView(Protocol):
     @property
     def nodes(self) -> Sequence[NodeInfo]: ...
 
+    @property
+    def image_nodes(self) -> Mapping[str, int]:
+        """By image name: how many Nodes have it."""
+
     def get(self, name: str) -> NodeInfo | None: ...
 
 

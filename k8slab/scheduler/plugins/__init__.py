@@ -5,7 +5,7 @@
 ['DefaultBinder', 'DefaultPreemption', 'DynamicResources']
 
 Upstream: pkg/scheduler/framework/plugins/registry.go
-Simplified: PodTopologySpread, InterPodAffinity, ImageLocality and the volume plugins are missing: Pods with spread
+Simplified: PodTopologySpread, InterPodAffinity and the volume plugins are missing: Pods with spread
 constraints, Pod affinity or volumes are placed as if they had none.
 """
 
@@ -20,6 +20,7 @@ from k8slab.scheduler.plugins.default_binder import DefaultBinder
 from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
 from k8slab.scheduler.plugins.dynamic_resources import DynamicResources
 from k8slab.scheduler.plugins.fit import Fit
+from k8slab.scheduler.plugins.image_locality import ImageLocality
 from k8slab.scheduler.plugins.node_affinity import NodeAffinity
 from k8slab.scheduler.plugins.node_name import NodeName
 from k8slab.scheduler.plugins.node_ports import NodePorts
@@ -35,6 +36,7 @@ __all__ = [
     "DefaultPreemption",
     "DynamicResources",
     "Fit",
+    "ImageLocality",
     "NodeAffinity",
     "NodeName",
     "NodePorts",
@@ -48,6 +50,7 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "DefaultBinder": DefaultBinder,
     "DefaultPreemption": DefaultPreemption,
     "DynamicResources": DynamicResources,
+    "ImageLocality": ImageLocality,
     "NodeAffinity": NodeAffinity,
     "NodeName": NodeName,
     "NodePorts": NodePorts,

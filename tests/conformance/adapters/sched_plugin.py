@@ -62,9 +62,12 @@ def _filtered(plugin: Any, state: CycleState, pod: Json, nodes: list[NodeInfo], 
 
 def run_plugin(plugin_name: str, case: Json) -> Json:
     """The `expected` of a vector, from one plugin."""
-    plugin: Any = _framework(plugin_name, case.get("args")).plugins[plugin_name]
+    framework = _framework(plugin_name, case.get("args"))
+    plugin: Any = framework.plugins[plugin_name]
     ordered = sorted(case["nodes"], key=lambda node: str(node["metadata"]["name"]))
-    nodes = [Snapshot.of([node], case.get("pods") or ()).nodes[0] for node in ordered]
+    snapshot = Snapshot.of(ordered, case.get("pods") or ())
+    framework.use_snapshot(snapshot)
+    nodes = sorted(snapshot.nodes, key=lambda node: node.name)
     state, out, pod = CycleState(), {}, case["pod"]
     passed = _filtered(plugin, state, pod, nodes, out)
     if not passed or not isinstance(plugin, ScorePlugin):

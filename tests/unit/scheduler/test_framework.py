@@ -39,6 +39,7 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
         "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
     }
     assert points(framework, "post_filter") == ["DynamicResources", "DefaultPreemption"]
 
@@ -71,6 +72,7 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
         "NodeResourcesFit",
         "NodeAffinity",
         "NodeResourcesBalancedAllocation",
+        "ImageLocality",
         "Scripted",
     ]
     assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 1, 1]
