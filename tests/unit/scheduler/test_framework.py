@@ -75,7 +75,7 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
         "ImageLocality",
         "Scripted",
     ]
-    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 1, 1]
+    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
