@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
+from k8slab.api.pods import get_condition
 from k8slab.scheduler.framework import NodeInfo, PodInfo, pod_key
 from k8slab.scheduler.snapshot import Snapshot, count_images, interleave_zones, zone_of
 
@@ -269,12 +270,20 @@ class Cache:
 
 
 def _same_to_the_scheduler(old: Object, new: Object) -> bool:
-    """Whether spec, labels and what a resize reports are the same, so that no verdict can change."""
+    """Whether spec, labels, what a resize reports and what preemption asks of victims are the same, so that neither a
+    verdict nor a choice can change."""
     return bool(
         old["spec"] == new["spec"]
         and (old["metadata"].get("labels") or {}) == (new["metadata"].get("labels") or {})
         and _container_resources(old) == _container_resources(new)
+        and _as_a_victim(old) == _as_a_victim(new)
     )
+
+
+def _as_a_victim(pod: Object) -> tuple[Any, ...]:
+    """How long it has run, whether it leaves, and for whom."""
+    started = (pod.get("status") or {}).get("startTime")
+    return started, pod["metadata"].get("deletionTimestamp"), get_condition(pod, "DisruptionTarget")
 
 
 def _container_resources(pod: Object) -> list[Any]:
