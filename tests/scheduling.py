@@ -23,7 +23,10 @@ def node(
     images: dict[str, int] | None = None,
     **more: str,
 ) -> dict[str, Any]:
-    """A Node. `images`: their sizes in bytes; `more`: other allocatable resources by name (`__` stands for `/`, `_` for `.`)."""
+    """A Node. `images`: their sizes in bytes.
+
+    `more`: other allocatable resources by name (`__` stands for `/`, `_` for `.`).
+    """
     extra = {key.replace("__", "/").replace("_", "."): amount for key, amount in more.items()}
     spec: dict[str, Any] = {}
     if taints:

@@ -28,6 +28,27 @@ WAITING = {
         "the plugin InterPodAffinity: required anti-affinity decides these",
         {"rand-3", "rand-27", "rand-31", "rand-38", "rand-48", "rand-95"},
     ),
+    "sched-preemption": (
+        "the plugin InterPodAffinity: required anti-affinity decides in these clusters",
+        {
+            "1007/hi0",
+            "1007/hi1",
+            "1007/hi2",
+            "1007/events",
+            "1018/hi2",
+            "1018/events",
+            "1023/hi3",
+            "1023/events",
+            "1024/hi0",
+            "1024/hi1",
+            "1024/events",
+            "1028/hi0",
+            "1028/hi1",
+            "1028/hi2",
+            "1028/hi3",
+            "1028/events",
+        },
+    ),
 }
 
 
