@@ -47,7 +47,7 @@ class _Replay:
         self._framework = Framework.from_profile(features=FeatureGates(release="1.36"))
         self._framework.rng = self._lots = _RecordedLots(0)
         self._fillers = {step["pod"]["metadata"]["name"] for step in cluster["filler"]}
-        self._pdbs: list[Json] = [cluster["pdb"]] if "pdb" in cluster else []
+        self._pdbs: list[Json] = [cluster["pdb"]] if cluster.get("pdb") else []
         self.events: list[Json] = []
 
     def place(self, step: Json) -> Json:
