@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import PodInfo
+from k8slab.scheduler.framework import PodInfo, pod_key
 
 __all__ = ["Nominator", "nominated_node_name"]
 
@@ -20,6 +20,10 @@ def nominated_node_name(pod: Object) -> str:
     """`status.nominatedNodeName`, or ""."""
     name: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
     return name
+
+
+def _uid(pod: Object) -> str:
+    return pod["metadata"].get("uid") or pod_key(pod)
 
 
 class Nominator:
@@ -31,12 +35,12 @@ class Nominator:
 
     def add(self, pod: Object, node_name: str | None = None) -> None:
         """Nominate `pod` for a Node; None: for the one its status names; "": for none."""
-        info = PodInfo(pod)
-        self._remove(info.uid)
+        uid = _uid(pod)
+        self._remove(uid)
         node_name = nominated_node_name(pod) if node_name is None else node_name
         if node_name and not pod["spec"].get("nodeName"):
-            self._by_node.setdefault(node_name, {})[info.uid] = info
-            self._node_of[info.uid] = node_name
+            self._by_node.setdefault(node_name, {})[uid] = PodInfo(pod)
+            self._node_of[uid] = node_name
 
     def update(self, old: Object | None, new: Object) -> None:
         """Another state of a pending Pod.
@@ -46,7 +50,7 @@ class Nominator:
         """
         keep = None
         if old is not None:
-            uid = PodInfo(old).uid
+            uid = _uid(old)
             if not nominated_node_name(old) and not nominated_node_name(new):
                 keep = self._node_of.get(uid)
             self._remove(uid)
@@ -54,7 +58,7 @@ class Nominator:
 
     def delete(self, pod: Object) -> None:
         """The Pod is placed or gone. Idempotent."""
-        self._remove(PodInfo(pod).uid)
+        self._remove(_uid(pod))
 
     def __bool__(self) -> bool:
         """Whether anybody is nominated."""

@@ -30,6 +30,7 @@ from k8slab.scheduler.framework import (
     PostFilterResult,
     QueueingHint,
     Status,
+    pod_key,
 )
 from k8slab.scheduler.nominator import nominated_node_name
 from k8slab.scheduler.preemption import Candidate, best_candidates, dry_run_preemption
@@ -124,7 +125,8 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: Object) -> Status:
         """Keep the Pod back while its victims are being evicted."""
-        return _IS_PREEMPTING if self._handle.is_preempting(PodInfo(pod).uid) else SUCCESS
+        uid = pod["metadata"].get("uid") or pod_key(pod)
+        return _IS_PREEMPTING if self._handle.is_preempting(uid) else SUCCESS
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """Deletions, so that a Pod held back is looked at again. Whether they help is for others to say: who rejected
