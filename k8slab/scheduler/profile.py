@@ -61,6 +61,7 @@ _DEFAULT: tuple[tuple[str, int], ...] = (
     ("DynamicResources", 0),
     ("DefaultPreemption", 0),
     ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
     ("DefaultBinder", 0),
 )
 _GATED: Mapping[str, str] = {"DynamicResources": "DynamicResourceAllocation"}

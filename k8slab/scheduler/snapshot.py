@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import NodeInfo, PodInfo
 
-__all__ = ["Snapshot", "interleave_zones", "zone_of"]
+__all__ = ["Snapshot", "count_images", "interleave_zones", "zone_of"]
 
 
 def zone_of(node: Object) -> str:
@@ -37,17 +37,28 @@ def interleave_zones(by_zone: Mapping[str, Iterable[str]]) -> list[str]:
     return order
 
 
+def count_images(nodes: Iterable[NodeInfo]) -> dict[str, int]:
+    """By image name: on how many of `nodes` it is."""
+    counts: dict[str, int] = {}
+    for node in nodes:
+        for name in node.images:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
 class Snapshot:
     """Nodes in evaluation order, and by name. Private to its owner: what happens in the cluster does not change it.
 
-    `generation` is that of the cache when it was last brought up to date.
+    `generation` is that of the cache when it was last brought up to date. `image_nodes`: on how many Nodes each image
+    is.
     """
 
-    __slots__ = ("_index", "_with_affinity", "generation", "nodes")
+    __slots__ = ("_index", "_with_affinity", "generation", "image_nodes", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
         self.generation = 0
+        self.image_nodes: dict[str, int] = {}
         self._index: dict[str, int] = {}
         self._with_affinity: dict[str, NodeInfo] = {}
 
@@ -64,6 +75,7 @@ class Snapshot:
             infos[name] = NodeInfo.of(node)
             zones.setdefault(zone_of(node), []).append(name)
         snapshot.replace([infos[name] for name in interleave_zones(zones)])
+        snapshot.image_nodes = count_images(infos.values())
         for pod in pods:
             info = infos.get((pod.get("spec") or {}).get("nodeName") or "")
             if info is not None:
@@ -111,7 +123,8 @@ class Snapshot:
         return len(self.nodes)
 
     def check_invariants(self) -> None:
-        """List and index agree, and every total is the sum over its Pods."""
+        """List and index agree, every total is the sum over its Pods, and images are counted right."""
+        assert self.image_nodes == count_images(self.nodes), f"snapshot: image counts are {self.image_nodes}"
         assert [n.name for n in self.nodes] == list(self._index), "snapshot: list and index name different nodes"
         for info in self.nodes:
             info.check_invariants()

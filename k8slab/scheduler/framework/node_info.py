@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/framework/types.go (Resource, PodInfo, NodeInfo, HostPortInfo),
 pkg/scheduler/util/pod_resources.go (the defaults), pkg/scheduler/util/utils.go (GetHostPorts)
 Simplified: totals do not wrap at 64 bits (2^63 bytes of memory are out of reach), resources claimed through DRA
-are not counted, no image states, no PVC reference counts; pod-level resources count in every release.
+are not counted, no PVC reference counts; pod-level resources count in every release.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "PodInfo",
     "Resource",
     "host_ports",
+    "image_sizes",
     "is_extended_resource",
     "is_scalar_resource",
     "pod_key",
@@ -196,6 +197,14 @@ class HostPorts:
         return copy
 
 
+def image_sizes(node: Object) -> dict[str, int]:
+    """The images on a Node (`status.images`): every name of each, and its size in bytes."""
+    sizes: dict[str, int] = {}
+    for image in (node.get("status") or {}).get("images") or ():
+        sizes.update(dict.fromkeys(image.get("names") or (), image.get("sizeBytes") or 0))
+    return sizes
+
+
 class PodInfo:
     """A Pod with what every cycle asks of it worked out once.
 
@@ -270,6 +279,7 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "generation",
+        "images",
         "labels",
         "name",
         "node",
@@ -296,6 +306,7 @@ class NodeInfo:
         self.with_affinity: dict[str, None] = {}
         """Keys of the Pods that have terms of Pod affinity or anti-affinity."""
         self.used_ports = HostPorts()
+        self.images: Mapping[str, int] = {}
         self.taints: tuple[Mapping[str, Any], ...] = ()
         self.unschedulable = False
 
@@ -315,6 +326,7 @@ class NodeInfo:
         spec = (node or {}).get("spec") or {}
         amounts = ((node or {}).get("status") or {}).get("allocatable") or {}
         self.allocatable = Resource.of({name: quantity(text) for name, text in amounts.items()})
+        self.images = image_sizes(node or {})
         self.taints = tuple(spec.get("taints") or ())
         self.unschedulable = bool(spec.get("unschedulable"))
 
@@ -352,7 +364,7 @@ class NodeInfo:
         copy.pods = dict(self.pods)
         copy.with_affinity = dict(self.with_affinity)
         copy.used_ports = self.used_ports.clone() if self.used_ports else self.used_ports
-        copy.taints, copy.unschedulable = self.taints, self.unschedulable
+        copy.taints, copy.unschedulable, copy.images = self.taints, self.unschedulable, self.images
         return copy
 
     def check_invariants(self) -> None:

@@ -5,7 +5,7 @@
 ['DefaultBinder', 'DefaultPreemption', 'DynamicResources']
 
 Upstream: pkg/scheduler/framework/plugins/registry.go
-Simplified: ImageLocality and the volume plugins are missing: Pods with volumes are placed as if they had none.
+Simplified: the volume plugins are missing: Pods with volumes are placed as if they had none.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from k8slab.scheduler.plugins.default_binder import DefaultBinder
 from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
 from k8slab.scheduler.plugins.dynamic_resources import DynamicResources
 from k8slab.scheduler.plugins.fit import Fit
+from k8slab.scheduler.plugins.image_locality import ImageLocality
 from k8slab.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from k8slab.scheduler.plugins.node_affinity import NodeAffinity
 from k8slab.scheduler.plugins.node_name import NodeName
@@ -36,6 +37,7 @@ __all__ = [
     "DefaultPreemption",
     "DynamicResources",
     "Fit",
+    "ImageLocality",
     "InterPodAffinity",
     "NodeAffinity",
     "NodeName",
@@ -51,6 +53,7 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "DefaultBinder": DefaultBinder,
     "DefaultPreemption": DefaultPreemption,
     "DynamicResources": DynamicResources,
+    "ImageLocality": ImageLocality,
     "InterPodAffinity": InterPodAffinity,
     "NodeAffinity": NodeAffinity,
     "NodeName": NodeName,

@@ -23,7 +23,7 @@ from k8slab.scheduler.framework import (
 )
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.runtime import Framework
-from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.snapshot import Snapshot, count_images
 
 Json = dict[str, Any]
 
@@ -71,6 +71,7 @@ def run_plugin(plugin_name: str, case: Json) -> Json:
     nodes = [Snapshot.of([node], case.get("pods") or ()).nodes[0] for node in ordered]
     snapshot = Snapshot()
     snapshot.replace(nodes)
+    snapshot.image_nodes = count_images(nodes)
     framework.use_snapshot(snapshot)
     state, out, pod = CycleState(), {}, case["pod"]
     passed = _filtered(plugin, state, pod, nodes, out)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8slab.api.errors import StatusError
+from k8slab.api.features import FeatureGates
 from k8slab.api.scheme import (
     CONFIGMAPS,
     DAEMONSETS,
@@ -255,6 +256,17 @@ def test_a_pod_is_bound_once(bench: Bench) -> None:
     assert pod["status"]["conditions"][0]["type"] == "PodScheduled"
     message = refused(bench, 409, "create", PODS, "p", body, subresource="binding")
     assert message.endswith('pod p is already assigned to node "n"')
+
+
+@pytest.mark.parametrize(("release", "kept"), [("1.36", False), ("1.34", True)], ids=["since 1.35", "before"])
+def test_binding_clears_the_nomination_since_1_35(release: str, kept: bool) -> None:
+    bench = Bench(features=FeatureGates(release))
+    bench.pod("p")
+    nominated = {"status": {"nominatedNodeName": "m"}}
+    bench.call("patch", PODS, "p", nominated, subresource="status", patch_type=MERGE)
+    body = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    bench.call("create", PODS, "p", body, subresource="binding")
+    assert ("nominatedNodeName" in bench.call("get", PODS, "p")["status"]) == kept
 
 
 def test_a_gated_pod_cannot_be_bound(bench: Bench) -> None:

@@ -78,6 +78,7 @@ def test_a_result_tells_the_scores_of_every_feasible_node() -> None:
         "TaintToleration": 300,
         "NodeResourcesFit": 97,
         "NodeResourcesBalancedAllocation": 74,
+        "ImageLocality": 0,
     }
     assert result.totals["a"] == result.score == 471
     assert result.totals["b"] < 471

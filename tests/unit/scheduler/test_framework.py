@@ -43,6 +43,7 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
         "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
     }
     assert points(framework, "post_filter") == ["DynamicResources", "DefaultPreemption"]
 
@@ -77,9 +78,10 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
         "PodTopologySpread",
         "InterPodAffinity",
         "NodeResourcesBalancedAllocation",
+        "ImageLocality",
         "Scripted",
     ]
-    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1]
+    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
