@@ -1,6 +1,6 @@
 """Live topic sched-clusters: small clusters, Pods one at a time under the default profile, each with its scores.
 
-Decisions only, as in sched_preemption: a Framework over a Snapshot. Where the recorded scheduler drew lots between equal
+Decisions only, as in sched_preemption: a Framework over a Snapshot. Where the recorded scheduler drew lots among equal
 Nodes, the Pod goes where it went there, so that the rest follows.
 """
 

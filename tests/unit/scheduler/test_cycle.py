@@ -77,6 +77,7 @@ def test_a_result_tells_the_scores_of_every_feasible_node() -> None:
     assert result.scores["a"] == {
         "TaintToleration": 300,
         "NodeResourcesFit": 97,
+        "DynamicResources": 0,
         "NodeResourcesBalancedAllocation": 74,
         "ImageLocality": 0,
     }

@@ -42,6 +42,7 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "NodeResourcesFit": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
+        "DynamicResources": 1,
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
@@ -77,11 +78,12 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
         "NodeAffinity",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
         "NodeResourcesBalancedAllocation",
         "ImageLocality",
         "Scripted",
     ]
-    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1, 1]
+    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
