@@ -1,17 +1,20 @@
-"""Settings of every test run: hypothesis, and the rule that CI skips only what tests/allowed_skips.txt names."""
+"""Settings of every test run: hypothesis, how workers share the tests, and which skips CI admits."""
 
 from __future__ import annotations
 
 import os
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.counts import SOAK
 from tests.programs import needs
 
+WITH_THE_BUILT_BOOK = ("tests/browser/", "tests/notebooks/test_book.py", "tests/notebooks/test_browser_edition.py")
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 # Usual runs draw the same examples every time; a soak draws new ones and prints how to repeat a failure.
@@ -40,7 +43,7 @@ def allowed_skips(text: str) -> dict[str, str]:
 
 def forbidden(skipped: list[str], rules: dict[str, str]) -> list[str]:
     """Ids of skipped tests that no rule admits."""
-    return [test for test in skipped if not any(fnmatchcase(test, pattern) for pattern in rules)]
+    return [test for test in dict.fromkeys(skipped) if not any(fnmatchcase(test, pattern) for pattern in rules)]
 
 
 class SkipsInCI:
@@ -57,7 +60,15 @@ class SkipsInCI:
         if report.skipped:
             self.skipped.append(report.nodeid)
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """What a worker skipped while it collected: only the worker is told."""
+        self.skipped += getattr(node, "workeroutput", {}).get("skipped", [])
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["skipped"] = self.skipped
+            return
         if forbidden(self.skipped, allowed_skips(ALLOWED.read_text(encoding="utf-8"))):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -69,8 +80,21 @@ class SkipsInCI:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):
+    if os.environ.get("CI") == "true":
         config.pluginmanager.register(SkipsInCI(), "skips-in-ci")
+
+
+class ByFile(LoadScopeScheduling):
+    """A worker takes all tests of a file (cells of a notebook need each other); one takes all with the built book."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = nodeid.partition("::")[0]
+        return "the built book" if file.startswith(WITH_THE_BUILT_BOOK) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

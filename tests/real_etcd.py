@@ -14,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -179,6 +180,17 @@ class RealEtcd:
                 connection.request("POST", "/v3/watch", text)
                 streams.append(Watching(self, stack.enter_context(closing(connection.getresponse()))))
             yield streams
+
+    def wait_until_fed(self, seconds: int = 20) -> None:
+        """Return when no watch waits for the past any more; etcd's loop feeds them every 100 ms."""
+        end = time.monotonic() + seconds
+        while "\netcd_debugging_mvcc_slow_watcher_total 0\n" not in self._metrics():
+            assert time.monotonic() < end, "watches of the past are not fed"
+            time.sleep(0.02)
+
+    def _metrics(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=20) as answer:
+            return str(answer.read(), "utf-8")
 
     def until_sentinel(self, streams: list[Watching]) -> list[Json]:
         """Write the sentinel, and read all responses before it."""

@@ -15,6 +15,7 @@ from k8slab.dev import environment, pages, system
 __all__ = ["VERBS", "Verb", "main"]
 
 NBVAL_RULES = "tests/notebooks/nbval.cfg"
+WORKERS = ("--numprocesses=auto", "--maxprocesses=4")  # more would each wait for the one that has the browser tests
 
 
 class Verb(NamedTuple):
@@ -65,11 +66,11 @@ def check(root: Path, arguments: list[str]) -> int:
 
 
 def test(root: Path, arguments: list[str]) -> int:
-    return pytest(root, arguments or ["tests", *notebooks(root)])
+    return pytest(root, arguments or [*WORKERS, "tests", *notebooks(root)])
 
 
 def soak(root: Path, arguments: list[str]) -> int:
-    return pytest(root, arguments or ["tests", *notebooks(root)], K8SLAB_SOAK="1")
+    return pytest(root, arguments or [*WORKERS, "tests", *notebooks(root)], K8SLAB_SOAK="1")
 
 
 def book(root: Path, arguments: list[str]) -> int:

@@ -23,6 +23,7 @@ from k8slab.check import Judge, Operation, judge, not_linearizable
 from k8slab.check.raft import RAFT
 from k8slab.raft.cluster import Proposal, RaftCluster, Read
 from k8slab.raft.messages import NO_LIMIT, NONE
+from k8slab.raft.raft import Raft
 from k8slab.sim import Faults, Trace, minimise
 
 __all__ = ["Outcome", "Schedule", "Staged", "generate", "play", "shortest"]
@@ -306,13 +307,20 @@ def _heals(run: _Run) -> bool:
 
 
 def _is_lost(raft: RaftCluster) -> bool:
-    """Whether no member that is left can ever find a majority of those it knows.
+    """Whether no member that is left can ever win: those it must ask have left, or their logs hold more than its own.
 
-    Remove one of two while the other is down: the one removed leaves, and the other never learns that it was.
+    Remove one of two while the other is down: the one removed leaves, and the other never learns that it was. Or add
+    one again that had been removed and has left: it is waited for in vain.
     """
-    alive = dict.fromkeys(raft.alive)
-    groups = [raft.members[id].node.raft.config.electorate for id in alive]
-    return all(2 * sum(id in alive for id in group) <= len(group) for group in groups)
+    rafts = {id: raft.members[id].node.raft for id in raft.alive}
+
+    def wins(candidate: Raft) -> bool:
+        votes = {
+            id: id in rafts and rafts[id].log.is_up_to_date(candidate.log.last) for id in candidate.config.electorate
+        }
+        return candidate.config.vote_result(votes) == "VoteWon"
+
+    return not any(wins(candidate) for candidate in rafts.values())
 
 
 def generate(seed: int, *, most: int = 40) -> Schedule:

@@ -215,7 +215,7 @@ def test_watches_of_the_past(
         creates.append(real.watch_request(key, end, number, start, prev_kv=True))
         stream.watch(key, end, watch_id=number, start_revision=start, prev_kv=True)
     with real.watching(*creates) as streams:
-        time.sleep(0.25)  # etcd's loop feeds them every 100 ms
+        real.wait_until_fed()
         theirs = real.until_sentinel(streams)
     mine = past(stream)
     assert events(mine) == events(theirs)

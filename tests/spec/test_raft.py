@@ -76,6 +76,27 @@ def test_schedules_of_faults_break_nothing_and_the_group_recovers(part: int) -> 
             pytest.fail(f"seed {seed}: {outcome.problems or 'no write goes through afterwards'}\n{small}")
 
 
+# The one removed leaves and is waited for, although as many others are there: one with a shorter log, one of the old
+# half of a joint group.
+LOST = (
+    "size=3 seed=7992 pre_vote=1 delay_ms=1 duplicate=20 snapshot_count=20 keep_entries=0: "
+    "crash 2; run 140; change r2; run 17; change r3; run 77; crash 1",
+    "size=2 seed=3879 pre_vote=1 sync_ms=20 delay_ms=3 loss=30 snapshot_count=5 keep_entries=0 max_size_per_message=0: "
+    "run 373; change v6; run 92; change l7; run 56; change r7; run 87; change r2; run 52; change v7 r6; transfer 6; "
+    "run 40",
+)
+
+
+@pytest.mark.parametrize("text", LOST)
+def test_a_group_that_waits_for_one_who_left_is_lost_and_no_fault_of_raft(text: str) -> None:
+    schedule = Schedule.parse(text)
+    raft = play(schedule)
+    assert raft.problems == []
+    assert raft.alive
+    writes = [event for event in raft.trace if event.kind == "raft.propose" and event.data["what"] == "healed=yes"]
+    assert len(writes) == 5, "none of five went through"
+
+
 def test_a_schedule_is_its_text() -> None:
     for seed in range(100):
         schedule = generate(seed)
