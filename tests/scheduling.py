@@ -20,20 +20,23 @@ def node(
     taints: Sequence[dict[str, str]] = (),
     labels: dict[str, str] | None = None,
     unschedulable: bool = False,
+    images: dict[str, int] | None = None,
     **more: str,
 ) -> dict[str, Any]:
-    """A Node; `more`: other allocatable resources by name (`__` stands for `/`, `_` for `.`)."""
+    """A Node. `images`: their sizes in bytes.
+
+    `more`: other allocatable resources by name (`__` stands for `/`, `_` for `.`).
+    """
     extra = {key.replace("__", "/").replace("_", "."): amount for key, amount in more.items()}
     spec: dict[str, Any] = {}
     if taints:
         spec["taints"] = list(taints)
     if unschedulable:
         spec["unschedulable"] = True
-    return {
-        "metadata": {"name": name, "labels": labels or {}},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **extra}},
-    }
+    status: dict[str, Any] = {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods, **extra}}
+    if images:
+        status["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": status}
 
 
 def pod(

@@ -88,6 +88,7 @@ GATES: dict[str, tuple[GateSpec, ...]] = {
     "GangScheduling": _row(("1.35", "Alpha", _OFF)),
     "MatchLabelKeysInPodAffinity": _row(("1.29", "Alpha", _OFF), ("1.31", "Beta", _ON), ("1.33", "GA!", _ON)),
     "MatchLabelKeysInPodTopologySpread": _row(("1.25", "Alpha", _OFF), ("1.27", "Beta", _ON)),
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": _row(("1.34", "Beta", _ON)),
     "NodeDeclaredFeatures": _row(("1.35", "Alpha", _OFF), ("1.36", "Beta", _ON)),
     "NodeInclusionPolicyInPodTopologySpread": _row(
         ("1.25", "Alpha", _OFF), ("1.26", "Beta", _ON), ("1.33", "GA!", _ON)

@@ -7,7 +7,7 @@
 A plain mechanism; times are passed in. Snapshots are brought up to date by copying only Nodes that changed.
 
 Upstream: pkg/scheduler/backend/cache/{cache,snapshot,node_tree}.go
-Simplified: no image states, no pod groups. As upstream since 1.23 assumed Pods do not expire unless `ttl_ms` is set.
+Simplified: no pod groups. As upstream since 1.23 assumed Pods do not expire unless `ttl_ms` is set.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
+from k8slab.api.pods import get_condition
 from k8slab.scheduler.framework import NodeInfo, PodInfo, pod_key
-from k8slab.scheduler.snapshot import Snapshot, interleave_zones, zone_of
+from k8slab.scheduler.snapshot import Snapshot, count_images, interleave_zones, zone_of
 
 __all__ = ["Cache"]
 
@@ -39,6 +40,8 @@ class Cache:
         self._changed: dict[str, None] = {}  # names, the one changed last at the end
         self._pods: dict[str, _PodState] = {}
         self._zones: dict[str, dict[str, None]] = {}
+        self._image_nodes: dict[str, int] = {}  # on how many Nodes an image is
+        self._images_generation = 0  # when that last changed
         self._generation = 0
         self._order_generation = 0  # when the set of Nodes, or a zone, last changed
 
@@ -50,7 +53,7 @@ class Cache:
         info = self._node(name)
         if info.node is not None:
             self._leave_zone(info.node)
-        info.set_node(node)
+        self._set_node(info, node)
         self._zones.setdefault(zone_of(node), {})[name] = None
         self._touch(info)
         self._order_generation = self._generation
@@ -61,7 +64,7 @@ class Cache:
         if info.node is None or zone_of(info.node) != zone_of(node):
             self.add_node(node)
             return
-        info.set_node(node)
+        self._set_node(info, node)
         self._touch(info)
 
     def remove_node(self, name: str) -> None:
@@ -69,7 +72,7 @@ class Cache:
         info = self._nodes[name]
         if info.node is not None:
             self._leave_zone(info.node)
-        info.set_node(None)
+        self._set_node(info, None)
         self._touch(info)
         self._order_generation = self._generation
         self._drop_if_empty(info)
@@ -164,6 +167,8 @@ class Cache:
                     break
                 if info.node is not None:
                     snapshot.update(info.clone())
+        if snapshot.generation < self._images_generation:
+            snapshot.image_nodes = dict(self._image_nodes)
         snapshot.generation = self._generation
 
     def snapshot(self) -> Snapshot:
@@ -208,6 +213,8 @@ class Cache:
         assert set(self._changed) == set(self._nodes), "cache: the list of changed nodes names other nodes"
         zoned = [name for zone in self._zones.values() for name in zone]
         known = [name for name, info in self._nodes.items() if info.node is not None]
+        counted_images = count_images(self._nodes.values())
+        assert self._image_nodes == counted_images, f"cache: images on {self._image_nodes}, counted {counted_images}"
         assert sorted(zoned) == sorted(known), f"cache: zones hold {sorted(zoned)}, known are {sorted(known)}"
 
     # -- inside ------------------------------------------------------------------------------------
@@ -217,6 +224,20 @@ class Cache:
         if info is None:
             info = self._nodes[name] = NodeInfo(name)
         return info
+
+    def _set_node(self, info: NodeInfo, node: Object | None) -> None:
+        """Take over another state of a Node, and count its images. The caller touches it."""
+        before = info.images
+        info.set_node(node)
+        if info.images == before:
+            return
+        for name in before:
+            self._image_nodes[name] -= 1
+            if not self._image_nodes[name]:
+                del self._image_nodes[name]
+        for name in info.images:
+            self._image_nodes[name] = self._image_nodes.get(name, 0) + 1
+        self._images_generation = self._generation + 1  # the one that touching gives
 
     def _touch(self, info: NodeInfo) -> None:
         self._generation += 1
@@ -249,12 +270,20 @@ class Cache:
 
 
 def _same_to_the_scheduler(old: Object, new: Object) -> bool:
-    """Whether spec, labels and what a resize reports are the same, so that no verdict can change."""
+    """Whether spec, labels, what a resize reports and what preemption asks of victims are the same, so that neither a
+    verdict nor a choice can change."""
     return bool(
         old["spec"] == new["spec"]
         and (old["metadata"].get("labels") or {}) == (new["metadata"].get("labels") or {})
         and _container_resources(old) == _container_resources(new)
+        and _as_a_victim(old) == _as_a_victim(new)
     )
+
+
+def _as_a_victim(pod: Object) -> tuple[Any, ...]:
+    """How long it has run, whether it leaves, and for whom."""
+    started = (pod.get("status") or {}).get("startTime")
+    return started, pod["metadata"].get("deletionTimestamp"), get_condition(pod, "DisruptionTarget")
 
 
 def _container_resources(pod: Object) -> list[Any]:

@@ -5,8 +5,8 @@
 [50, 100, 420, 500, 300]
 
 Upstream: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost)
-Simplified: no extenders, no nominated Node is tried first; Nodes are evaluated in order instead of by 16 workers,
-so exactly as many are looked at as needed.
+Simplified: no extenders; Nodes are evaluated in order instead of by 16 workers, so exactly as many are looked at as
+needed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from k8slab.scheduler.framework import (
     CycleState,
     FilterPlugin,
     NodeInfo,
+    PostFilterResult,
     SignPlugin,
     Status,
 )
 from k8slab.scheduler.memo import Entry, MemoScores, NodeMemo, add_up
+from k8slab.scheduler.nominator import nominated_node_name
 from k8slab.scheduler.runtime import Framework, WeightedScore, left_out_by, name_of, signed_filter_status
 from k8slab.scheduler.snapshot import Snapshot
 
@@ -55,7 +57,7 @@ class ScheduleResult:
 
     `node`: the choice, "" when there is none. `status`: SUCCESS, a rejection whose message is the FailedScheduling
     text, or Error. `evaluated`: Nodes looked at; `feasible_nodes`: those that passed, in that order. `score`: the
-    total of `node`.
+    total of `node`. `post_filter`: where room could be made; None: keep the nomination as it is.
     """
 
     node: str
@@ -65,6 +67,7 @@ class ScheduleResult:
     score: int = 0
     diagnosis: Diagnosis = field(default_factory=Diagnosis)
     state: CycleState = field(default_factory=CycleState)
+    post_filter: PostFilterResult | None = None
     explanation: Explanation | None = None
     detail: Callable[[], list[WeightedScore]] | None = None
     _weighted: list[WeightedScore] = field(default_factory=list)
@@ -166,6 +169,9 @@ class SchedulingAlgorithm:
             nodes = [info for info in map(snapshot.get, sorted(names)) if info is not None]
             diagnosis.unschedulable_plugins.update(dict.fromkeys(narrowed_by))
             diagnosis.node_to_status.absent = left_out_by(narrowed_by)
+        feasible = self._nominated(pod, snapshot, names, result)
+        if feasible:
+            return feasible
         feasible = self._sample(pod, nodes, result, memo)
         result.evaluated = len(feasible) + len(diagnosis.node_to_status)
         self.next_start_node_index = (self.next_start_node_index + result.evaluated) % len(snapshot.nodes)
@@ -180,9 +186,26 @@ class SchedulingAlgorithm:
         """Run PostFilter and put the whole message together."""
         diagnosis = result.diagnosis
         if self.framework.post_filter_plugins:
-            _, status = self.framework.run_post_filter(result.state, pod, diagnosis.node_to_status)
+            result.post_filter, status = self.framework.run_post_filter(result.state, pod, diagnosis.node_to_status)
             diagnosis.post_filter_message = status.message
         result.status = Status(Code.UNSCHEDULABLE, str(FitError(len(snapshot.nodes), diagnosis)))
+
+    def _nominated(
+        self, pod: Object, snapshot: Snapshot, names: frozenset[str] | None, result: ScheduleResult
+    ) -> list[NodeInfo]:
+        """The Node the Pod was nominated for, if it fits there now: then no other is looked at."""
+        name = nominated_node_name(pod)
+        node = snapshot.get(name) if name else None
+        if node is None or (names is not None and name not in names):
+            return []
+        status = self.framework.run_filter_with_nominated(result.state, pod, node)
+        if status is SUCCESS:
+            result.evaluated = 1
+            return [node]
+        if status.code is not Code.ERROR:
+            result.diagnosis.node_to_status.set(name, status)
+            result.diagnosis.add_plugin_status(status)
+        return []
 
     def _sample(
         self, pod: Object, nodes: Sequence[NodeInfo], result: ScheduleResult, memo: dict[str, Entry] | None
@@ -213,6 +236,20 @@ class SchedulingAlgorithm:
     def _verdicts(self, pod: Object, state: CycleState, memo: dict[str, Entry] | None) -> Callable[[NodeInfo], Status]:
         """The Filter of one Pod. The memo covers the leading node-local plugins: the first rejection names the
         reason, so a node-local plugin behind another one must keep its place."""
+        plain = self._plain_verdicts(pod, state, memo)
+        if not self.framework.nominator:
+            return plain
+
+        def run(node: NodeInfo) -> Status:
+            if self.framework.nominated_pods(pod, node.name):
+                return self.framework.run_filter_with_nominated(state, pod, node)
+            return plain(node)
+
+        return run
+
+    def _plain_verdicts(
+        self, pod: Object, state: CycleState, memo: dict[str, Entry] | None
+    ) -> Callable[[NodeInfo], Status]:
         filters = self.framework.active_filters(state)
         if memo is None:
             return _runner(filters, state, pod)

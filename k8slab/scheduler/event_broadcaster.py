@@ -46,8 +46,10 @@ class EventBroadcaster:
         self._rng = loop.stream(f"events/{component.name}/{reporting_controller}")
         self._started = False
 
-    def event(self, pod: Object, type: str, reason: str, action: str, note: str) -> None:
-        """Say something about a Pod. Notes of more than 1,024 characters are cut."""
+    def event(
+        self, pod: Object, type: str, reason: str, action: str, note: str, *, related: Object | None = None
+    ) -> None:
+        """Say something about a Pod, and the Pod that caused it. Notes of more than 1,024 characters are cut."""
         if len(note) > NOTE_LENGTH_LIMIT:
             note = note[: NOTE_LENGTH_LIMIT - 4] + " ..."
         trace = self._loop.trace
@@ -56,7 +58,10 @@ class EventBroadcaster:
             "event.record", LANE, resource="pods", key=pod_key(pod), type=type, reason=reason, note=note[:80]
         )
         trace.current = before
-        self._queue.append((self._make(pod, type, reason, action, note), cause if cause is not None else before))
+        made = self._make(pod, type, reason, action, note)
+        if related is not None:
+            made["related"] = reference_of({"apiVersion": "v1", "kind": "Pod", **related})
+        self._queue.append((made, cause if cause is not None else before))
         self._waiters.wake()
         if not self._started and self._component.alive:
             self._started = True

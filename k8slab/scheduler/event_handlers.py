@@ -1,7 +1,7 @@
 """What the scheduler does when its informers tell it of Pods and Nodes: keep the cache, feed and stir the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go
-Simplified: Pods and Nodes only; nominated Nodes and pod groups are absent.
+Simplified: Pods and Nodes only; pod groups are absent.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from k8slab.api.objects import Object
+from k8slab.api.pods import pod_priority
 from k8slab.scheduler.cache import Cache
 from k8slab.scheduler.framework import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    image_sizes,
     node_changes,
     pod_changes,
     pod_key,
 )
-from k8slab.scheduler.queue import SchedulingQueue
+from k8slab.scheduler.nominator import Nominator, nominated_node_name
+from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
 __all__ = ["EventHandlers", "assigned", "scheduler_name"]
 
@@ -44,12 +47,14 @@ class EventHandlers:
         self,
         cache: Cache,
         queue: SchedulingQueue,
+        nominator: Nominator,
         profiles: Container[str],
         now_ms: Callable[[], int],
         reject_waiting: Callable[[str], bool],
     ) -> None:
         self._cache = cache
         self._queue = queue
+        self._nominator = nominator
         self._profiles = profiles
         self._now_ms = now_ms
         self._reject_waiting = reject_waiting
@@ -63,7 +68,7 @@ class EventHandlers:
     def update_node(self, old: Object, new: Object) -> None:
         """Heartbeats change nothing that matters here: they leave the Node's generation alone."""
         events = node_changes(new, old)
-        if events:
+        if events or image_sizes(old) != image_sizes(new):
             self._cache.update_node(new)
         for event in events:
             self._queue.move_all(event, old, new, self._now_ms())
@@ -78,6 +83,7 @@ class EventHandlers:
         if assigned(pod):
             self._add_assigned(pod)
         elif self._is_ours(pod):
+            self._nominator.add(pod)
             self._queue.add(pod, self._now_ms())
 
     def update_pod(self, old: Object, new: Object) -> None:
@@ -93,6 +99,7 @@ class EventHandlers:
             self._add_assigned(new)
             if self._is_ours(old):
                 self._queue.delete(old)
+                self._nominator.delete(old)
         elif self._is_ours(old):
             self._update_pending(old, new)
 
@@ -102,8 +109,11 @@ class EventHandlers:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms())
         elif self._is_ours(pod):
             self._queue.delete(pod)
+            self._nominator.delete(pod)
             if self._cache.is_assumed(pod_key(pod)):
                 self._assumed_pod_deleted(pod)
+            elif nominated_node_name(pod):
+                self._room_given_up(pod)
 
     # -- inside ------------------------------------------------------------------------------------
 
@@ -122,7 +132,16 @@ class EventHandlers:
             if now.get("deletionTimestamp") and not before.get("deletionTimestamp"):
                 self._assumed_pod_deleted(new)
             return
+        if self._queue.where(pod_key(new)) is not QueueName.IN_FLIGHT:
+            self._nominator.update(old, new)
         self._queue.update(old, new, self._now_ms())
+        if nominated_node_name(old) and nominated_node_name(old) != nominated_node_name(new):
+            self._room_given_up(old)
+
+    def _room_given_up(self, pod: Object) -> None:
+        """The room kept for a nominated Pod is free: as good as a deletion, for Pods that are not more important."""
+        mine = pod_priority(pod)
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms(), only=lambda info: info.priority <= mine)
 
     def _assumed_pod_deleted(self, pod: Object) -> None:
         """It was placed, and is deleted before its binding was seen: free at once what it was to use."""

@@ -32,6 +32,20 @@ add_kinds(
             "no node for {key}",
             "the scheduler has no node for Pod {key}: {message}",
         ),
+        "schedule.preempt": Kind(
+            "work",
+            1,
+            ("resource", "key", "node", "victims"),
+            "{key} preempts",
+            "the scheduler makes room for Pod {key} on {node}: {victims} must go",
+        ),
+        "schedule.evict-error": Kind(
+            "wait",
+            2,
+            ("resource", "key", "error"),
+            "{key}: eviction failed",
+            "the scheduler could not evict Pod {key}: {error}",
+        ),
         "schedule.wait": Kind(
             "wait",
             2,

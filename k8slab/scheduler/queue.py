@@ -7,7 +7,8 @@ A plain mechanism: the caller passes the time in, calls `flush` at `backoff_due_
 when `has_next`.
 
 Upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue,unschedulable_pods}.go (v1.36)
-Simplified: no nominated Pods, no pod groups, no metrics; with QueueingHints always (they are GA).
+Simplified: no pod groups, no metrics; with QueueingHints always (they are GA). Nominated Pods are kept beside it, in
+`Nominator`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The framework at work: instantiates a profile's plugins and runs them point by point.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go
-Simplified: Filter does not add nominated Pods to a Node (nobody nominates yet); plugins run one after the other,
-never in parallel; no metrics.
+Simplified: plugins run one after the other, never in parallel; no metrics.
 """
 
 from __future__ import annotations
@@ -25,16 +24,19 @@ from k8slab.scheduler.framework import (
     EnqueueExtensions,
     FilterPlugin,
     Gates,
+    Lister,
     NodeInfo,
     NodeStatuses,
     PermitPlugin,
     Plugin,
     PluginError,
+    PodInfo,
     PostBindPlugin,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
     PreEnqueuePlugin,
+    PreFilterExtensions,
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
@@ -45,6 +47,8 @@ from k8slab.scheduler.framework import (
     SignPlugin,
     Status,
 )
+from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
@@ -71,7 +75,9 @@ class WeightedScore(NamedTuple):
 class Framework:
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
-    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind.
+    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
+    Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
+    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
     """
 
     def __init__(
@@ -81,9 +87,11 @@ class Framework:
         *,
         features: Gates,
         client: Any = None,
+        lister: Lister | None = None,
         loop: Loop | None = None,
         rng: random.Random | None = None,
         memo: bool = True,
+        nominator: Nominator | None = None,
     ) -> None:
         from k8slab.scheduler.cycle import SchedulingAlgorithm
 
@@ -91,13 +99,18 @@ class Framework:
         self.profile_name = profile.scheduler_name
         self.features = features
         self.client = client
+        self.lister: Lister = lister if lister is not None else ObjectLister()
+        self.rng = rng or random.Random("scheduler")
+        self.nominator = nominator if nominator is not None else Nominator()
+        self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
+        self.is_preempting: Callable[[str], bool] = lambda uid: False
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
         self.plugins = self._instantiate(plugins)
         self._weights: dict[str, int] = {}
         self._arrange()
-        self.algorithm = SchedulingAlgorithm(self, rng or random.Random("scheduler"), memo=memo)
+        self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
 
     @classmethod
     def from_profile(
@@ -107,9 +120,11 @@ class Framework:
         registry: Mapping[str, Factory] | None = None,
         features: Gates | None = None,
         client: Any = None,
+        lister: Lister | None = None,
         loop: Loop | None = None,
         rng: random.Random | None = None,
         memo: bool = True,
+        nominator: Nominator | None = None,
     ) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
@@ -124,7 +139,17 @@ class Framework:
                 raise ValueError(f"a plugin named {name} already exists")
             known[name] = factory
         gates = features if features is not None else FeatureGates()
-        return cls(profile, known, features=gates, client=client, loop=loop, rng=rng, memo=memo)
+        return cls(
+            profile,
+            known,
+            features=gates,
+            client=client,
+            lister=lister,
+            loop=loop,
+            rng=rng,
+            memo=memo,
+            nominator=nominator,
+        )
 
     def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
         multi = self.profile.multi_point.merged_into(default_plugins(self.features))
@@ -162,6 +187,7 @@ class Framework:
         self._weights = {name: weight or 1 for name, weight in points["score"]}
         # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
         self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
+        self._pre_filter_extensions = [p for p in self.pre_filter_plugins if isinstance(p, PreFilterExtensions)]
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
             names = [name_of(plugin) for plugin in queue_sort]
@@ -268,6 +294,54 @@ class Framework:
             if status is not SUCCESS and not status.is_success:
                 return signed_filter_status(status, name_of(plugin))
         return SUCCESS
+
+    def nominated_pods(self, pod: Object, node_name: str) -> list[PodInfo]:
+        """The Pods that `pod` has to leave room for on a Node: nominated there and not less important."""
+        promised = self.nominator.for_node(node_name)
+        if not promised:
+            return promised
+        mine = PodInfo(pod)
+        return [info for info in promised if info.priority >= mine.priority and info.uid != mine.uid]
+
+    def run_filter_with_nominated(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
+        """Filter twice where Pods are nominated for the Node: with them, and without them.
+
+        Both must pass: nobody knows whether they will come, and a Pod may need them away (its ports) or there (its
+        affinity).
+        """
+        nominated = self.nominated_pods(pod, node.name)
+        if nominated:
+            state_then, node_then = state.clone(), node.clone()
+            for info in nominated:
+                node_then.add_pod(info)
+                status = self.run_add_pod(state_then, pod, info, node_then)
+                if status is not SUCCESS:
+                    return status
+            status = self.run_filter(state_then, pod, node_then)
+            if status is not SUCCESS:
+                return status
+        return self.run_filter(state, pod, node)
+
+    def run_add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status:
+        """Tell PreFilter plugins that `to_add` came to the Node; SUCCESS or Error."""
+        for plugin in self._extenders(state):
+            status = plugin.add_pod(state, pod, to_add, node)
+            if not status.is_success:
+                name = name_of(plugin)
+                return Status(Code.ERROR, f'running AddPod on PreFilter plugin "{name}": {status.message}')
+        return SUCCESS
+
+    def run_remove_pod(self, state: CycleState, pod: Object, to_remove: PodInfo, node: NodeInfo) -> Status:
+        """Tell PreFilter plugins that `to_remove` left the Node; SUCCESS or Error."""
+        for plugin in self._extenders(state):
+            status = plugin.remove_pod(state, pod, to_remove, node)
+            if not status.is_success:
+                name = name_of(plugin)
+                return Status(Code.ERROR, f'running RemovePod on PreFilter plugin "{name}": {status.message}')
+        return SUCCESS
+
+    def _extenders(self, state: CycleState) -> list[PreFilterExtensions]:
+        return [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
 
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses

@@ -5,7 +5,8 @@ One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one a
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is neither written nor cleared.
+Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
+not before a binding that takes long (gate NominatedNodeNameForExpectation).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
-from k8slab.api.scheme import NODES, PODS
+from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
 from k8slab.api.times import rfc3339
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler.cache import Cache
@@ -25,13 +26,17 @@ from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
+from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, pod_key
+from k8slab.scheduler.listers import InformerLister
+from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
 from k8slab.scheduler.runtime import Factory, Framework, uid_of
 from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop, Wait, Waiters, pause
 
@@ -66,6 +71,8 @@ class Scheduler:
         self.client = client
         self.features = features if features is not None else FeatureGates()
         self.cache = Cache()
+        self.lister = InformerLister(informers)
+        self.nominator = Nominator()
         self.frameworks = self._build(profiles, registry, memo)
         first = next(iter(self.frameworks.values()))
         self.queue = SchedulingQueue(
@@ -81,12 +88,25 @@ class Scheduler:
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
         handlers = EventHandlers(
-            self.cache, self.queue, self.frameworks, lambda: loop.clock.now_ms, self._reject_waiting
+            self.cache, self.queue, self.nominator, self.frameworks, lambda: loop.clock.now_ms, self._reject_waiting
         )
         self._pods = informers.informer(PODS, field_selector=NOT_FINISHED)
         self._nodes = informers.informer(NODES)
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
+        around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
+        self.executor = Executor(
+            loop,
+            component,
+            client,
+            self.nominator,
+            around,
+            with_generation=self.features.enabled("PodObservedGenerationTracking"),
+        )
+        for framework in self.frameworks.values():
+            framework.pdbs = self._pdbs.indexer.list
+            framework.is_preempting = self.executor.is_preempting
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
@@ -99,9 +119,11 @@ class Scheduler:
                 registry=registry,
                 features=self.features,
                 client=self.client,
+                lister=self.lister,
                 loop=self.loop,
                 rng=rng,
                 memo=memo,
+                nominator=self.nominator,
             )
             if framework.profile_name in built:
                 raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
@@ -128,19 +150,22 @@ class Scheduler:
         return self._framework_of(pod).explain({**pod, "spec": spec}, snapshot)
 
     def view(self) -> dict[str, Any]:
-        """Queue and cache, for the stepper."""
-        return {"queue": self.queue.view(), "cache": self.cache.view()}
+        """Queue, cache and nominations, for the stepper."""
+        return {"queue": self.queue.view(), "cache": self.cache.view(), "nominated": self.nominator.view()}
 
     def check_invariants(self) -> None:
         """Those of queue and cache; a Pod that is queued does not count on a Node."""
         self.queue.check_invariants()
         self.cache.check_invariants()
+        self.nominator.check_invariants()
 
     # -- the scheduling task -----------------------------------------------------------------------
 
     async def _schedule_forever(self) -> None:
         await self._nodes.wait_synced()
         await self._pods.wait_synced()
+        await self.lister.wait_synced()
+        await self._pdbs.wait_synced()
         while True:
             while not self.queue.has_next:
                 await pause(self._poppable)
@@ -159,7 +184,9 @@ class Scheduler:
         self.cache.update_snapshot(self._snapshot)
         result = framework.schedule(info.pod, self._snapshot)
         if result.status is not SUCCESS:
-            await self._handle_failure(framework, info, result.status, result.diagnosis)
+            await self._preempt(info, result)
+            nominated = _nomination(result)
+            await self._handle_failure(framework, info, result.status, result.diagnosis, nominated)
             return
         trace.emit(
             "schedule.decide",
@@ -173,12 +200,13 @@ class Scheduler:
         )
         placed = {**info.pod, "spec": {**info.pod["spec"], "nodeName": result.node}}
         self.cache.assume(placed, result.node)
+        self.nominator.delete(placed)
         status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
             self.component.spawn(f"bind/{info.key}", self._binding_cycle(framework, info, placed, result))
             return
         diagnosis, failure = _rejected_at(result.node, status)
-        await self._handle_failure(framework, info, failure, diagnosis)
+        await self._handle_failure(framework, info, failure, diagnosis, "")
 
     def _should_skip(self, pod: Object) -> bool:
         """Pods being deleted, and Pods assumed already, are not scheduled."""
@@ -237,23 +265,46 @@ class Scheduler:
         diagnosis, failure = _rejected_at(result.node, status)
         if others is None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms)
-        write = self._requeue_failed(framework, info, failure, diagnosis)
+        write = self._requeue_failed(framework, info, failure, diagnosis, "")
         if others is not None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms, only=others)
-        await self._write_condition(info.pod, write)
+        await self._write_condition(info.pod, write, "")
 
     # -- failures ----------------------------------------------------------------------------------
 
+    async def _preempt(self, info: QueuedPodInfo, result: ScheduleResult) -> None:
+        """Evict whom PostFilter chose: beside what follows, or first (before 1.33)."""
+        choice = result.post_filter.preemption if result.post_filter is not None else None
+        if choice is None:
+            return
+        self.loop.trace.emit(
+            "schedule.preempt",
+            LANE,
+            resource="pods",
+            key=info.key,
+            node=choice.node,
+            victims=", ".join(victim.key for victim in choice.victims)[:60],
+        )
+        if self.features.enabled("SchedulerAsyncPreemption"):
+            self.executor.start(choice, info.pod)
+        elif error := await self.executor.evict(choice, info.pod):
+            result.post_filter = None
+            result.diagnosis.post_filter_message = f"preemption: {error}"
+            result.status = Status(Code.UNSCHEDULABLE, str(FitError(len(self._snapshot), result.diagnosis)))
+
     async def _handle_failure(
-        self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis
+        self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
     ) -> None:
-        condition = self._requeue_failed(framework, info, status, diagnosis)
-        await self._write_condition(info.pod, condition)
+        condition = self._requeue_failed(framework, info, status, diagnosis, nominated)
+        await self._write_condition(info.pod, condition, nominated)
 
     def _requeue_failed(
-        self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis
+        self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
     ) -> dict[str, Any]:
-        """Put the Pod back, say so, and return the condition to write."""
+        """Put the Pod back, say so, and return the condition to write.
+
+        `nominated`: the Node it is nominated for, "" for none, None for the one its status names.
+        """
         info.unschedulable_plugins = dict(diagnosis.unschedulable_plugins)
         info.pending_plugins = dict(diagnosis.pending_plugins)
         pod, where = info.pod, "none"
@@ -263,6 +314,7 @@ class Scheduler:
         elif self.queue.where(info.key) in (None, QueueName.IN_FLIGHT):
             info.update(cached)
             where = self.queue.add_unschedulable(info, self.loop.clock.now_ms)
+            self.nominator.add(cached, nominated)
         reason = "Unschedulable" if status.is_rejected else "SchedulerError"
         self.loop.trace.emit(
             "schedule.fail",
@@ -286,16 +338,20 @@ class Scheduler:
             condition["observedGeneration"] = pod["metadata"].get("generation") or 1
         return condition
 
-    async def _write_condition(self, pod: Object, condition: dict[str, Any]) -> None:
+    async def _write_condition(self, pod: Object, condition: dict[str, Any], nominated: str | None) -> None:
         """Patch the Pod's status, unless it says so already."""
+        status: dict[str, Any] = {}
+        if nominated is not None and nominated != nominated_node_name(pod):
+            status["nominatedNodeName"] = nominated or None
         old = get_condition(pod, "PodScheduled")
-        if old is not None:
-            if old.get("status") == condition["status"] and old.get("lastTransitionTime"):
-                condition["lastTransitionTime"] = old["lastTransitionTime"]
-            if all(old.get(name) == value for name, value in condition.items()):
-                return
+        if old is not None and old.get("status") == condition["status"] and old.get("lastTransitionTime"):
+            condition["lastTransitionTime"] = old["lastTransitionTime"]
+        if old is None or any(old.get(name) != value for name, value in condition.items()):
+            status["conditions"] = [condition]
+        if not status:
+            return
         metadata = pod["metadata"]
-        patch = {"status": {"conditions": [condition]}}
+        patch = {"status": status}
         try:
             await self.client.patch(
                 PODS, metadata["name"], patch, metadata.get("namespace") or "default", subresource="status"
@@ -342,13 +398,29 @@ class Scheduler:
     def _recorder_of(self, pod: Object) -> EventBroadcaster:
         return self._recorders[scheduler_name(pod)]
 
+    def _waiting_pod(self, uid: str) -> WaitingPod | None:
+        found = (framework.waiting_pod(uid) for framework in self.frameworks.values())
+        return next((waiting for waiting in found if waiting is not None), None)
+
     def _reject_waiting(self, uid: str) -> bool:
-        for framework in self.frameworks.values():
-            waiting = framework.waiting_pod(uid)
-            if waiting is not None:
-                waiting.reject("", "removed")
-                return True
-        return False
+        waiting = self._waiting_pod(uid)
+        if waiting is not None:
+            waiting.reject("", "removed")
+        return waiting is not None
+
+    def _record_preempted(self, victim: Object, preemptor: Object, note: str) -> None:
+        self._recorder_of(preemptor).event(victim, "Normal", "Preempted", "Preempting", note, related=preemptor)
+
+    def _activate(self, pod: Object) -> None:
+        self.queue.activate([pod], self.loop.clock.now_ms)
+
+
+def _nomination(result: ScheduleResult) -> str | None:
+    """What a Pod that found no Node is nominated for: "" takes a nomination back, None leaves it as it is."""
+    if result.post_filter is not None:
+        return result.post_filter.nominated_node_name
+    fits_nowhere = result.status.code is Code.UNSCHEDULABLE
+    return None if fits_nowhere else ""
 
 
 def _rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:

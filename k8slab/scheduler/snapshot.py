@@ -1,17 +1,16 @@
 """The Nodes at one moment: what a scheduling cycle, an explanation or a what-if reads.
 
 Upstream: pkg/scheduler/backend/cache/snapshot.go, node_tree.go (the order)
-Simplified: no separate lists of Nodes with affinity Pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import NodeInfo, PodInfo
 
-__all__ = ["Snapshot", "interleave_zones", "zone_of"]
+__all__ = ["Snapshot", "count_images", "interleave_zones", "zone_of"]
 
 
 def zone_of(node: Object) -> str:
@@ -38,18 +37,30 @@ def interleave_zones(by_zone: Mapping[str, Iterable[str]]) -> list[str]:
     return order
 
 
+def count_images(nodes: Iterable[NodeInfo]) -> dict[str, int]:
+    """By image name: on how many of `nodes` it is."""
+    counts: dict[str, int] = {}
+    for node in nodes:
+        for name in node.images:
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
 class Snapshot:
     """Nodes in evaluation order, and by name. Private to its owner: what happens in the cluster does not change it.
 
-    `generation` is that of the cache when it was last brought up to date.
+    `generation` is that of the cache when it was last brought up to date. `image_nodes`: on how many Nodes each image
+    is.
     """
 
-    __slots__ = ("_index", "generation", "nodes")
+    __slots__ = ("_index", "_with_affinity", "generation", "image_nodes", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
         self.generation = 0
+        self.image_nodes: dict[str, int] = {}
         self._index: dict[str, int] = {}
+        self._with_affinity: dict[str, NodeInfo] = {}
 
     @classmethod
     def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
@@ -64,20 +75,35 @@ class Snapshot:
             infos[name] = NodeInfo.of(node)
             zones.setdefault(zone_of(node), []).append(name)
         snapshot.replace([infos[name] for name in interleave_zones(zones)])
+        snapshot.image_nodes = count_images(infos.values())
         for pod in pods:
             info = infos.get((pod.get("spec") or {}).get("nodeName") or "")
             if info is not None:
                 info.add_pod(PodInfo(pod))
+                snapshot._note(info)
         return snapshot
 
     def replace(self, nodes: list[NodeInfo]) -> None:
         """Other Nodes, or another order."""
         self.nodes = nodes
         self._index = {info.name: index for index, info in enumerate(nodes)}
+        self._with_affinity = {info.name: info for info in nodes if info.with_affinity}
+
+    @property
+    def nodes_with_affinity(self) -> Sequence[NodeInfo]:
+        """The Nodes with Pods that have terms of Pod affinity or anti-affinity: mostly few, often none."""
+        return list(self._with_affinity.values())
+
+    def _note(self, info: NodeInfo) -> None:
+        if info.with_affinity:
+            self._with_affinity[info.name] = info
+        else:
+            self._with_affinity.pop(info.name, None)
 
     def update(self, info: NodeInfo) -> None:
         """Another state of a Node that is here. KeyError when it is not."""
         self.nodes[self._index[info.name]] = info
+        self._note(info)
 
     def get(self, name: str) -> NodeInfo | None:
         index = self._index.get(name)
@@ -90,13 +116,17 @@ class Snapshot:
             raise ValueError(f"node {node_name!r}: not in the snapshot")
         self.generation += 1
         info.add_pod(PodInfo(pod))
+        self._note(info)
         info.generation = self.generation
 
     def __len__(self) -> int:
         return len(self.nodes)
 
     def check_invariants(self) -> None:
-        """List and index agree, and every total is the sum over its Pods."""
+        """List and index agree, every total is the sum over its Pods, and images are counted right."""
+        assert self.image_nodes == count_images(self.nodes), f"snapshot: image counts are {self.image_nodes}"
         assert [n.name for n in self.nodes] == list(self._index), "snapshot: list and index name different nodes"
         for info in self.nodes:
             info.check_invariants()
+            noted = self._with_affinity.get(info.name) is info
+            assert noted or not info.with_affinity, f"snapshot: {info.name} has Pods with affinity, and is not noted"

@@ -22,22 +22,30 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = Cache()
         self.snapshot = Snapshot()
         self.nodes: dict[str, tuple[str, str]] = {}  # name -> cpu, zone
+        self.images: dict[str, tuple[str, ...]] = {}  # by Node
         self.pods: dict[str, tuple[str, str, bool]] = {}  # name -> node, cpu, assumed
 
     def pod(self, name: str) -> dict[str, object]:
         where, cpu, _ = self.pods[name]
         return pod(name, cpu, node_name=where)
 
-    @rule(name=st.sampled_from(NODES), cpu=st.sampled_from(["1", "2"]), zone=st.sampled_from(["x", "y"]))
-    def node_seen(self, name: str, cpu: str, zone: str) -> None:
+    @rule(
+        name=st.sampled_from(NODES),
+        cpu=st.sampled_from(["1", "2"]),
+        zone=st.sampled_from(["x", "y"]),
+        images=st.sampled_from([(), ("app:1",), ("app:1", "db:1"), ("db:1",)]),
+    )
+    def node_seen(self, name: str, cpu: str, zone: str, images: tuple[str, ...]) -> None:
         known = name in self.nodes
         self.nodes[name] = (cpu, zone)
-        seen = node(name, cpu, labels={ZONE: zone})
+        self.images[name] = images
+        seen = node(name, cpu, labels={ZONE: zone}, images=dict.fromkeys(images, 7))
         (self.cache.update_node if known else self.cache.add_node)(seen)
 
     @rule(name=st.sampled_from(NODES))
     def node_gone(self, name: str) -> None:
         if self.nodes.pop(name, None) is not None:
+            del self.images[name]
             self.cache.remove_node(name)
 
     @rule(name=st.sampled_from(PODS), where=st.sampled_from(NODES), cpu=st.sampled_from(["100m", "1"]))
@@ -74,6 +82,8 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache.update_snapshot(self.snapshot)
         self.snapshot.check_invariants()
         assert sorted(info.name for info in self.snapshot.nodes) == sorted(self.nodes)
+        there = [image for images in self.images.values() for image in images]
+        assert self.snapshot.image_nodes == {image: there.count(image) for image in there}
         fresh = self.cache.snapshot()
         assert [shape(info) for info in self.snapshot.nodes] == [shape(info) for info in fresh.nodes]
 

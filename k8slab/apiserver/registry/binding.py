@@ -75,6 +75,8 @@ def _assigned(ctx: Context, pod: Frozen, binding: Object) -> Draft:
         if extra:
             draft["metadata"][field] = {**(draft["metadata"].get(field) or {}), **extra}
     draft["status"] = _scheduled(ctx, draft.get("status") or {})
+    if ctx.env.features.enabled("ClearingNominatedNodeNameAfterBinding"):
+        draft["status"].pop("nominatedNodeName", None)
     return draft
 
 

@@ -12,6 +12,7 @@ from k8slab.api.objects import Frozen, Object
 from k8slab.api.qos import qos_class
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.delete_options import DeleteOptions
+from k8slab.apiserver.registry.label_keys import apply_label_keys
 from k8slab.apiserver.registry.strategy import StatusStrategy, Strategy, keep
 
 __all__ = ["PodStatusStrategy", "PodStrategy"]
@@ -29,6 +30,7 @@ class PodStrategy(Strategy):
         super().prepare_for_create(ctx, obj)
         if (obj["spec"].get("terminationGracePeriodSeconds") or 0) < 0:
             obj["spec"] = {**obj["spec"], "terminationGracePeriodSeconds": 1}
+        obj["spec"] = apply_label_keys(obj["spec"], obj["metadata"].get("labels") or {}, ctx.env.features)
         status = {"phase": "Pending", "qosClass": str(qos_class(obj))}
         if obj["spec"].get("schedulingGates"):
             condition = {"type": "PodScheduled", "status": "False", "lastTransitionTime": ctx.now}

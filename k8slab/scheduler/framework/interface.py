@@ -13,10 +13,12 @@ an int and raises PluginError where Go returns (score, Status); `sign_pod` retur
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from k8slab.api.objects import Object
+from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework.cycle_state import CycleState
 from k8slab.scheduler.framework.events import ClusterEventWithHint
 from k8slab.scheduler.framework.node_info import NodeInfo, PodInfo
@@ -30,6 +32,7 @@ __all__ = [
     "FilterPlugin",
     "Gates",
     "Handle",
+    "Lister",
     "NodeStatuses",
     "PermitPlugin",
     "Plugin",
@@ -62,9 +65,13 @@ class PreFilterResult(NamedTuple):
 
 
 class PostFilterResult(NamedTuple):
-    """The Node a preemption cleared a place on, to be written to `status.nominatedNodeName`."""
+    """The Node to write to `status.nominatedNodeName` ("" clears it).
+
+    `preemption`: whom to evict there for it, a `preemption.Candidate`; the scheduler carries it out.
+    """
 
     nominated_node_name: str = ""
+    preemption: Any = None
 
 
 class QueuedPod(Protocol):
@@ -81,6 +88,13 @@ class SnapshotView(Protocol):
 
     @property
     def nodes(self) -> Sequence[NodeInfo]: ...
+    @property
+    def nodes_with_affinity(self) -> Sequence[NodeInfo]:
+        """Those with Pods that have terms of Pod affinity or anti-affinity."""
+
+    @property
+    def image_nodes(self) -> Mapping[str, int]:
+        """By image name: how many Nodes have it."""
 
     def get(self, name: str) -> NodeInfo | None: ...
 
@@ -99,6 +113,16 @@ class Gates(Protocol):
     def at_least(self, release: str) -> bool: ...
 
 
+class Lister(Protocol):
+    """What is known of other resources: an informer's cache, or manifests in a what-if."""
+
+    def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
+        """All objects of a resource, or those of one namespace."""
+
+    def get(self, resource: GVR, name: str, namespace: str = "") -> Object | None:
+        """One object, or None. `namespace` is "" for what has none."""
+
+
 class Handle(Protocol):
     """What the framework offers to its plugins."""
 
@@ -106,6 +130,8 @@ class Handle(Protocol):
     def features(self) -> Gates: ...
     @property
     def client(self) -> Any: ...
+    @property
+    def lister(self) -> Lister: ...
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
 
@@ -113,6 +139,25 @@ class Handle(Protocol):
         """Pods that wait in Permit, oldest first, each with `allow(plugin)` and `reject(plugin, message)`."""
 
     def waiting_pod(self, uid: str) -> Any: ...
+
+    # For preemption:
+
+    @property
+    def rng(self) -> random.Random: ...
+    def pdbs(self) -> Sequence[Object]:
+        """The PodDisruptionBudgets."""
+
+    def is_preempting(self, uid: str) -> bool:
+        """Whether victims of this Pod are being evicted just now."""
+
+    def run_filter_with_nominated(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
+        """Filter, with the Pods nominated for the Node counted."""
+
+    def run_add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status:
+        """Tell what PreFilter worked out that another Pod came to the Node."""
+
+    def run_remove_pod(self, state: CycleState, pod: Object, to_remove: PodInfo, node: NodeInfo) -> Status:
+        """Tell what PreFilter worked out that another Pod left the Node."""
 
 
 @runtime_checkable

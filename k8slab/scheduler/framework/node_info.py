@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/framework/types.go (Resource, PodInfo, NodeInfo, HostPortInfo),
 pkg/scheduler/util/pod_resources.go (the defaults), pkg/scheduler/util/utils.go (GetHostPorts)
 Simplified: totals do not wrap at 64 bits (2^63 bytes of memory are out of reach), resources claimed through DRA
-are not counted, no image states, no PVC reference counts; pod-level resources count in every release.
+are not counted, no PVC reference counts; pod-level resources count in every release.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from k8slab.api.pod_requests import (
     pod_requests,
 )
 from k8slab.api.quantity import Quantity, quantity
+from k8slab.scheduler.framework.affinity_terms import NO_AFFINITY, pod_affinity_terms
 
 __all__ = [
     "DEFAULT_MEMORY_REQUEST",
@@ -30,6 +31,7 @@ __all__ = [
     "PodInfo",
     "Resource",
     "host_ports",
+    "image_sizes",
     "is_extended_resource",
     "is_scalar_resource",
     "pod_key",
@@ -195,20 +197,44 @@ class HostPorts:
         return copy
 
 
+def image_sizes(node: Object) -> dict[str, int]:
+    """The images on a Node (`status.images`): every name of each, and its size in bytes."""
+    sizes: dict[str, int] = {}
+    for image in (node.get("status") or {}).get("images") or ():
+        sizes.update(dict.fromkeys(image.get("names") or (), image.get("sizeBytes") or 0))
+    return sizes
+
+
 class PodInfo:
     """A Pod with what every cycle asks of it worked out once.
 
     `requested`: what Filter counts. `non_zero_cpu`, `non_zero_memory`: the same with defaults for containers that
     ask for nothing, as the *neighbours* of an incoming Pod are scored. (The incoming Pod itself is scored by what
-    the scoring plugin computes: NodeResourcesFit leaves its pod-level resources out.)
+    the scoring plugin computes: NodeResourcesFit leaves its pod-level resources out.) `affinity`: its terms of Pod
+    affinity and anti-affinity. `is_terminating`: it is being deleted.
     """
 
-    __slots__ = ("host_ports", "key", "non_zero_cpu", "non_zero_memory", "pod", "priority", "requested", "uid")
+    __slots__ = (
+        "affinity",
+        "host_ports",
+        "is_terminating",
+        "key",
+        "labels",
+        "namespace",
+        "non_zero_cpu",
+        "non_zero_memory",
+        "pod",
+        "priority",
+        "requested",
+        "uid",
+    )
 
     def __init__(self, pod: Object) -> None:
         spec = pod.get("spec") or {}
-        self.pod = pod
+        self._see(pod)
         self.key = pod_key(pod)
+        self.namespace: str = pod["metadata"].get("namespace") or "default"
+        self.affinity = pod_affinity_terms(pod)
         self.uid: str = pod["metadata"].get("uid") or self.key
         self.priority: int = spec.get("priority") or 0
         self.host_ports = host_ports(pod)
@@ -225,12 +251,18 @@ class PodInfo:
         self.non_zero_cpu = non_zero["cpu"].milli_value() if "cpu" in non_zero else 0
         self.non_zero_memory = non_zero["memory"].value() if "memory" in non_zero else 0
 
+    def _see(self, pod: Object) -> None:
+        """What may change while the Pod asks for the same."""
+        self.pod = pod
+        self.labels: Mapping[str, str] = pod["metadata"].get("labels") or {}
+        self.is_terminating = pod["metadata"].get("deletionTimestamp") is not None
+
     def with_pod(self, pod: Object) -> PodInfo:
         """The same numbers for another state of the same Pod whose spec asks for the same."""
         copy: PodInfo = PodInfo.__new__(PodInfo)
         for name in PodInfo.__slots__:
             setattr(copy, name, getattr(self, name))
-        copy.pod = pod
+        copy._see(pod)
         return copy
 
     def __repr__(self) -> str:
@@ -247,6 +279,8 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "generation",
+        "images",
+        "labels",
         "name",
         "node",
         "non_zero_cpu",
@@ -256,18 +290,23 @@ class NodeInfo:
         "taints",
         "unschedulable",
         "used_ports",
+        "with_affinity",
     )
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.node: Object | None = None
+        self.labels: Mapping[str, str] = {}
         self.generation = 0
         self.allocatable = Resource()
         self.requested = Resource()
         self.non_zero_cpu = 0
         self.non_zero_memory = 0
         self.pods: dict[str, PodInfo] = {}
+        self.with_affinity: dict[str, None] = {}
+        """Keys of the Pods that have terms of Pod affinity or anti-affinity."""
         self.used_ports = HostPorts()
+        self.images: Mapping[str, int] = {}
         self.taints: tuple[Mapping[str, Any], ...] = ()
         self.unschedulable = False
 
@@ -280,17 +319,14 @@ class NodeInfo:
             info.add_pod(PodInfo(pod))
         return info
 
-    @property
-    def labels(self) -> Mapping[str, str]:
-        labels: Mapping[str, str] = (self.node or {}).get("metadata", {}).get("labels") or {}
-        return labels
-
     def set_node(self, node: Object | None) -> None:
         """Take over a new state of the Node; None: it is gone."""
         self.node = node
+        self.labels = (node or {}).get("metadata", {}).get("labels") or {}
         spec = (node or {}).get("spec") or {}
         amounts = ((node or {}).get("status") or {}).get("allocatable") or {}
         self.allocatable = Resource.of({name: quantity(text) for name, text in amounts.items()})
+        self.images = image_sizes(node or {})
         self.taints = tuple(spec.get("taints") or ())
         self.unschedulable = bool(spec.get("unschedulable"))
 
@@ -304,6 +340,8 @@ class NodeInfo:
         self.non_zero_memory += info.non_zero_memory
         if info.host_ports:
             self.used_ports.add(info.host_ports)
+        if info.affinity is not NO_AFFINITY:
+            self.with_affinity[info.key] = None
 
     def remove_pod(self, key: str) -> PodInfo:
         """No longer count a Pod. KeyError when it is not here."""
@@ -313,18 +351,20 @@ class NodeInfo:
         self.non_zero_memory -= info.non_zero_memory
         if info.host_ports:
             self.used_ports.remove(info.host_ports)
+        self.with_affinity.pop(key, None)
         return info
 
     def clone(self) -> NodeInfo:
         """A copy that may be changed; PodInfos and the Node are shared, they never change."""
         copy = NodeInfo(self.name)
-        copy.node, copy.generation = self.node, self.generation
+        copy.node, copy.labels, copy.generation = self.node, self.labels, self.generation
         copy.allocatable = self.allocatable
         copy.requested = self.requested.clone()
         copy.non_zero_cpu, copy.non_zero_memory = self.non_zero_cpu, self.non_zero_memory
         copy.pods = dict(self.pods)
+        copy.with_affinity = dict(self.with_affinity)
         copy.used_ports = self.used_ports.clone() if self.used_ports else self.used_ports
-        copy.taints, copy.unschedulable = self.taints, self.unschedulable
+        copy.taints, copy.unschedulable, copy.images = self.taints, self.unschedulable, self.images
         return copy
 
     def check_invariants(self) -> None:
@@ -336,6 +376,7 @@ class NodeInfo:
             "requested": lambda n: n.requested.as_dict(),
             "non_zero": lambda n: (n.non_zero_cpu, n.non_zero_memory),
             "used_ports": lambda n: dict(n.used_ports._counts),
+            "with_affinity": lambda n: set(n.with_affinity),
         }
         for what, read in pairs.items():
             assert read(self) == read(recount), f"node {self.name}: {what} {read(self)}, the Pods say {read(recount)}"

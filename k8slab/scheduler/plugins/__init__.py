@@ -5,8 +5,7 @@
 ['DefaultBinder', 'DefaultPreemption', 'DynamicResources']
 
 Upstream: pkg/scheduler/framework/plugins/registry.go
-Simplified: PodTopologySpread, InterPodAffinity, ImageLocality and the volume plugins are missing: Pods with spread
-constraints, Pod affinity or volumes are placed as if they had none.
+Simplified: the volume plugins are missing: Pods with volumes are placed as if they had none.
 """
 
 from __future__ import annotations
@@ -20,10 +19,13 @@ from k8slab.scheduler.plugins.default_binder import DefaultBinder
 from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
 from k8slab.scheduler.plugins.dynamic_resources import DynamicResources
 from k8slab.scheduler.plugins.fit import Fit
+from k8slab.scheduler.plugins.image_locality import ImageLocality
+from k8slab.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from k8slab.scheduler.plugins.node_affinity import NodeAffinity
 from k8slab.scheduler.plugins.node_name import NodeName
 from k8slab.scheduler.plugins.node_ports import NodePorts
 from k8slab.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from k8slab.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from k8slab.scheduler.plugins.priority_sort import PrioritySort
 from k8slab.scheduler.plugins.scheduling_gates import SchedulingGates
 from k8slab.scheduler.plugins.taint_toleration import TaintToleration
@@ -35,10 +37,13 @@ __all__ = [
     "DefaultPreemption",
     "DynamicResources",
     "Fit",
+    "ImageLocality",
+    "InterPodAffinity",
     "NodeAffinity",
     "NodeName",
     "NodePorts",
     "NodeUnschedulable",
+    "PodTopologySpread",
     "PrioritySort",
     "SchedulingGates",
     "TaintToleration",
@@ -48,12 +53,15 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "DefaultBinder": DefaultBinder,
     "DefaultPreemption": DefaultPreemption,
     "DynamicResources": DynamicResources,
+    "ImageLocality": ImageLocality,
+    "InterPodAffinity": InterPodAffinity,
     "NodeAffinity": NodeAffinity,
     "NodeName": NodeName,
     "NodePorts": NodePorts,
     "NodeResourcesBalancedAllocation": BalancedAllocation,
     "NodeResourcesFit": Fit,
     "NodeUnschedulable": NodeUnschedulable,
+    "PodTopologySpread": PodTopologySpread,
     "PrioritySort": PrioritySort,
     "SchedulingGates": SchedulingGates,
     "TaintToleration": TaintToleration,

@@ -1,9 +1,11 @@
-"""PostFilter: could evicting less important Pods make room?
+"""PostFilter: could evicting less important Pods make room, and where does it do least harm?
+
+The plugin only decides. The choice (`PostFilterResult.preemption`) is carried out by `scheduler/executor.py`; until
+it is done, PreEnqueue keeps the Pod out of the queue.
 
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-pkg/scheduler/framework/preemption/preemption.go
-Simplified: it never evicts. Pods of lower priority are not considered as victims, so every Node that preemption
-might help reports "No preemption victims found for incoming pod"; nominated Nodes are not kept.
+pkg/scheduler/framework/preemption/preemption.go (Preempt)
+Simplified: no extenders, no pod groups, no out-of-tree rules for who may be a victim.
 """
 
 from __future__ import annotations
@@ -12,31 +14,139 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.pods import get_condition
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
-from k8slab.scheduler.framework import Code, CycleState, Handle, NodeStatuses, PostFilterResult, Status
+from k8slab.scheduler.framework import (
+    SUCCESS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    Code,
+    CycleState,
+    EventResource,
+    Handle,
+    NodeStatuses,
+    PodInfo,
+    PostFilterResult,
+    QueueingHint,
+    Status,
+    pod_key,
+)
+from k8slab.scheduler.nominator import nominated_node_name
+from k8slab.scheduler.preemption import Candidate, best_candidates, dry_run_preemption
 
 __all__ = ["DefaultPreemption"]
 
-_NO_VICTIMS = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "No preemption victims found for incoming pod")
 _NOT_HELPFUL = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "Preemption is not helpful for scheduling")
+_IS_PREEMPTING = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "waiting for the preemption for this pod to be finished")
+_REASON = "PreemptionByScheduler"
 
 
 class DefaultPreemption:
+    """Arguments: `minCandidateNodesPercentage` (10) and `minCandidateNodesAbsolute` (100), how many Nodes are tried."""
+
     name = "DefaultPreemption"
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._handle = handle
+        self._percentage = _count(args, "minCandidateNodesPercentage", 10, 100)
+        self._absolute = _count(args, "minCandidateNodesAbsolute", 100, None)
+        if not self._percentage and not self._absolute:
+            raise ValueError(
+                "minCandidateNodesPercentage, minCandidateNodesAbsolute: 0, cannot both be zero, expected one above 0"
+            )
+
+    # -- PostFilter --------------------------------------------------------------------------------
 
     def post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        if pod["spec"].get("preemptionPolicy") == "Never":
-            return None, Status(Code.UNSCHEDULABLE, "preemption: not eligible due to preemptionPolicy=Never.")
-        diagnosis = Diagnosis()
-        diagnosis.node_to_status.absent = _NOT_HELPFUL
+        """The Node to clear and its victims; or why that would not help."""
+        result, status = self._preempt(state, pod, statuses)
+        if status is SUCCESS:
+            return result, status
+        return result, Status(status.code, f"preemption: {status.message}")
+
+    def _preempt(
+        self, state: CycleState, pod: Object, statuses: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        if why_not := self._not_eligible(pod, statuses):
+            return None, Status(Code.UNSCHEDULABLE, why_not)
         nodes = self._handle.snapshot().nodes
-        for node in nodes:
-            # Unschedulable: something on the Node is in the way. UnschedulableAndUnresolvable: the Node itself is.
-            if statuses.get(node.name).code is Code.UNSCHEDULABLE:
-                diagnosis.node_to_status.set(node.name, _NO_VICTIMS)
-        return PostFilterResult(), Status(Code.UNSCHEDULABLE, f"preemption: {FitError(len(nodes), diagnosis)}")
+        candidates, verdicts, errors = self.candidates(state, pod, statuses)
+        if not candidates and errors:
+            return None, Status(Code.ERROR, *errors)
+        if not candidates:
+            verdicts.absent = _NOT_HELPFUL
+            error = FitError(len(nodes), Diagnosis(node_to_status=verdicts))
+            return PostFilterResult(), Status(Code.UNSCHEDULABLE, str(error))
+        best = best_candidates(candidates)
+        choice = best[0] if len(best) == 1 else self._handle.rng.choice(best)
+        return PostFilterResult(choice.node, choice), SUCCESS
+
+    def candidates(
+        self, state: CycleState, pod: Object, statuses: NodeStatuses
+    ) -> tuple[list[Candidate], Any, list[str]]:
+        """What dry runs find: see `preemption.dry_run_preemption`.
+
+        Unschedulable Nodes only: something on them is in the way. UnschedulableAndUnresolvable ones are in the way
+        themselves.
+        """
+        snapshot = self._handle.snapshot()
+        potential = [node for node in snapshot.nodes if statuses.get(node.name).code is Code.UNSCHEDULABLE]
+        if not potential:
+            return dry_run_preemption(self._handle, state, pod, potential, ())
+        offset = self._handle.rng.randrange(len(potential)) if len(potential) > 1 else 0
+        enough = self.num_candidates(len(potential))
+        return dry_run_preemption(
+            self._handle, state, pod, potential, self._handle.pdbs(), offset=offset, enough=enough
+        )
+
+    def num_candidates(self, num_nodes: int) -> int:
+        """How many candidates are enough, of so many Nodes that could be cleared."""
+        return min(max(num_nodes * self._percentage // 100, self._absolute), num_nodes)
+
+    def _not_eligible(self, pod: Object, statuses: NodeStatuses) -> str:
+        """Why the Pod may not preempt; "" when it may."""
+        if pod["spec"].get("preemptionPolicy") == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        nominated = nominated_node_name(pod)
+        if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return ""
+        node = self._handle.snapshot().get(nominated)
+        mine = PodInfo(pod).priority
+        if node is not None and any(
+            info.priority < mine and _terminates_by_preemption(info.pod) for info in node.pods.values()
+        ):
+            return "not eligible due to a terminating pod on the nominated node."
+        return ""
+
+    # -- the queue ---------------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: Object) -> Status:
+        """Keep the Pod back while its victims are being evicted."""
+        uid = pod["metadata"].get("uid") or pod_key(pod)
+        return _IS_PREEMPTING if self._handle.is_preempting(uid) else SUCCESS
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """Deletions, so that a Pod held back is looked at again. Whether they help is for others to say: who rejected
+        the Pod before it preempted."""
+        if not self._handle.features.enabled("SchedulerAsyncPreemption"):
+            return []
+        deleted = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)
+        return [ClusterEventWithHint(deleted, lambda pod, old, new: QueueingHint.QUEUE_SKIP)]
+
+
+def _terminates_by_preemption(pod: Object) -> bool:
+    if not pod["metadata"].get("deletionTimestamp"):
+        return False
+    condition = get_condition(pod, "DisruptionTarget")
+    return condition is not None and condition.get("status") == "True" and condition.get("reason") == _REASON
+
+
+def _count(args: Mapping[str, Any], field: str, default: int, most: int | None) -> int:
+    value = args.get(field, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0 or (most is not None and value > most):
+        expected = "an integer of 0 or more" if most is None else f"an integer from 0 to {most}"
+        raise ValueError(f"{field}: {value!r}, expected {expected}")
+    return value

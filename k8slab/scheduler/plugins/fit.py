@@ -27,6 +27,7 @@ from k8slab.scheduler.framework import (
     Status,
     is_extended_resource,
 )
+from k8slab.scheduler.nominator import nominated_node_name
 from k8slab.scheduler.plugins.resource_allocation import (
     pod_request_list,
     resource_specs,
@@ -136,8 +137,9 @@ class Fit:
         ]
 
     def _after_pod_deleted(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        assigned = old is not None and old["spec"].get("nodeName")
-        return QueueingHint.QUEUE if assigned else QueueingHint.QUEUE_SKIP
+        """It helps when the Pod took room: on its Node, or on the one it was nominated for."""
+        took_room = old is not None and (old["spec"].get("nodeName") or nominated_node_name(old))
+        return QueueingHint.QUEUE if took_room else QueueingHint.QUEUE_SKIP
 
     def _after_scale_down(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A Pod asks for less: it helps when that is the rejected Pod itself, or frees what it asks for."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.scheme import NAMESPACES, SERVICES
 from k8slab.scheduler.framework import (
     SUCCESS,
     CycleState,
@@ -20,8 +21,9 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
     Status,
 )
+from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.runtime import Framework
-from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.snapshot import Snapshot, count_images
 
 Json = dict[str, Any]
 
@@ -30,14 +32,15 @@ def _verdict(status: Status) -> Json:
     return {"code": status.code.value, **({"reasons": list(status.reasons)} if status.reasons else {})}
 
 
-def _framework(plugin: str, args: Json | None) -> Framework:
+def _framework(plugin: str, case: Json) -> Framework:
     needed = [{"name": name} for name in dict.fromkeys(("PrioritySort", plugin, "DefaultBinder"))]
     return Framework.from_profile(
         {
             "plugins": {"multiPoint": {"enabled": needed, "disabled": [{"name": "*"}]}},
-            "pluginConfig": [{"name": plugin, "args": args or {}}],
+            "pluginConfig": [{"name": plugin, "args": case.get("args") or {}}],
         },
         features=FeatureGates(release="1.36"),
+        lister=ObjectLister({NAMESPACES: case.get("namespaces") or (), SERVICES: case.get("services") or ()}),
     )
 
 
@@ -62,9 +65,14 @@ def _filtered(plugin: Any, state: CycleState, pod: Json, nodes: list[NodeInfo], 
 
 def run_plugin(plugin_name: str, case: Json) -> Json:
     """The `expected` of a vector, from one plugin."""
-    plugin: Any = _framework(plugin_name, case.get("args")).plugins[plugin_name]
+    framework = _framework(plugin_name, case)
+    plugin: Any = framework.plugins[plugin_name]
     ordered = sorted(case["nodes"], key=lambda node: str(node["metadata"]["name"]))
     nodes = [Snapshot.of([node], case.get("pods") or ()).nodes[0] for node in ordered]
+    snapshot = Snapshot()
+    snapshot.replace(nodes)
+    snapshot.image_nodes = count_images(nodes)
+    framework.use_snapshot(snapshot)
     state, out, pod = CycleState(), {}, case["pod"]
     passed = _filtered(plugin, state, pod, nodes, out)
     if not passed or not isinstance(plugin, ScorePlugin):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8slab.api.errors import StatusError
+from k8slab.api.features import FeatureGates
 from k8slab.api.scheme import (
     CONFIGMAPS,
     DAEMONSETS,
@@ -257,6 +258,17 @@ def test_a_pod_is_bound_once(bench: Bench) -> None:
     assert message.endswith('pod p is already assigned to node "n"')
 
 
+@pytest.mark.parametrize(("release", "kept"), [("1.36", False), ("1.34", True)], ids=["since 1.35", "before"])
+def test_binding_clears_the_nomination_since_1_35(release: str, kept: bool) -> None:
+    bench = Bench(features=FeatureGates(release))
+    bench.pod("p")
+    nominated = {"status": {"nominatedNodeName": "m"}}
+    bench.call("patch", PODS, "p", nominated, subresource="status", patch_type=MERGE)
+    body = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    bench.call("create", PODS, "p", body, subresource="binding")
+    assert ("nominatedNodeName" in bench.call("get", PODS, "p")["status"]) == kept
+
+
 def test_a_gated_pod_cannot_be_bound(bench: Bench) -> None:
     pod = bench.pod("p", schedulingGates=[{"name": "g"}])
     assert pod["status"]["conditions"][0]["reason"] == "SchedulingGated"
@@ -428,3 +440,40 @@ def test_what_json_cannot_hold_is_refused(bench: Bench, spec: Any, text: str) ->
 def test_kinds_have_the_names_of_custom_resources(bench: Bench) -> None:
     with pytest.raises(ValueError, match='kind: "foo bar": may have mixed case, but should otherwise match'):
         bench.server.register_unstructured(GVK("ex.io", "v1", "foo bar"))
+
+
+LABEL_KEYS = {
+    "labelSelector": {"matchLabels": {"app": "web"}},
+    "topologyKey": "zone",
+    "matchLabelKeys": ["hash", "absent"],
+}
+
+
+def test_label_keys_of_a_new_pod_are_written_into_its_selectors(bench: Bench) -> None:
+    required, preferred = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
+    soft = {"weight": 1, "podAffinityTerm": {**LABEL_KEYS, "mismatchLabelKeys": ["tier"]}}
+    spec = {
+        "containers": [{"name": "c", "image": "i:1"}],
+        "affinity": {"podAffinity": {required: [LABEL_KEYS]}, "podAntiAffinity": {preferred: [soft]}},
+        "topologySpreadConstraints": [{**LABEL_KEYS, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+    }
+    labels = {"app": "web", "hash": "1", "tier": "front"}
+    bench.pod("other")  # and with it the ServiceAccount
+    made = bench.call("create", PODS, "p", {"metadata": {"name": "p", "labels": labels}, "spec": spec})["spec"]
+    own = {"key": "hash", "operator": "In", "values": ["1"]}
+    others = {"key": "tier", "operator": "NotIn", "values": ["front"]}
+    hard = made["affinity"]["podAffinity"][required][0]
+    assert hard["labelSelector"] == {"matchLabels": {"app": "web"}, "matchExpressions": [own]}
+    assert hard["matchLabelKeys"] == ["hash", "absent"]
+    weighted = made["affinity"]["podAntiAffinity"][preferred][0]["podAffinityTerm"]
+    assert weighted["labelSelector"]["matchExpressions"] == [own, others]
+    assert made["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [own]
+
+
+def test_label_keys_need_a_selector(bench: Bench) -> None:
+    bare = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "matchLabelKeys": ["hash"]}
+    spec = {"containers": [{"name": "c", "image": "i:1"}], "topologySpreadConstraints": [bare]}
+    pod = {"metadata": {"name": "p", "labels": {"hash": "1"}}, "spec": spec}
+    bench.pod("other")
+    message = refused(bench, 422, "create", PODS, "p", pod)
+    assert "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set" in message

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from k8slab.scheduler import Cache, NodeInfo, PodInfo
+from k8slab.scheduler import Cache, NodeInfo, PodInfo, Snapshot
 from k8slab.scheduler.framework import HostPort, HostPorts, Resource, is_extended_resource, is_scalar_resource
 from tests.scheduling import node, pod
 
@@ -91,6 +93,26 @@ def test_a_status_change_leaves_the_generation_alone() -> None:
     generation = info.generation
     cache.update_pod({**pod("p", "1", node_name="a"), "status": {"phase": "Running"}})
     assert info.generation == generation
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, {}),
+        ({}, {"startTime": "2026-01-01T00:00:00Z"}),
+        ({}, {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}),
+    ],
+    ids=["it is leaving", "it has started", "it is to be evicted"],
+)
+def test_a_snapshot_hears_what_preemption_asks_of_a_pod(metadata: dict[str, str], status: dict[str, Any]) -> None:
+    cache, snapshot = make("a"), Snapshot()
+    placed = pod("p", node_name="a")
+    cache.add_pod(placed)
+    cache.update_snapshot(snapshot)
+    cache.update_pod({**placed, "metadata": {**placed["metadata"], **metadata}, "status": status})
+    cache.update_snapshot(snapshot)
+    seen = snapshot.nodes[0].pods["default/p"].pod
+    assert (seen["metadata"].get("deletionTimestamp"), seen["status"]) == (metadata.get("deletionTimestamp"), status)
 
 
 def test_pods_of_a_node_that_is_gone_or_unknown_stay_counted() -> None:

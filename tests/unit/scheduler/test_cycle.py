@@ -77,7 +77,9 @@ def test_a_result_tells_the_scores_of_every_feasible_node() -> None:
     assert result.scores["a"] == {
         "TaintToleration": 300,
         "NodeResourcesFit": 97,
+        "DynamicResources": 0,
         "NodeResourcesBalancedAllocation": 74,
+        "ImageLocality": 0,
     }
     assert result.totals["a"] == result.score == 471
     assert result.totals["b"] < 471
@@ -120,7 +122,13 @@ def test_an_explanation_asks_every_plugin_about_every_node() -> None:
     assert explanation.node("b").reasons == ["node(s) were unschedulable", "Insufficient cpu"]
     assert explanation.node("c").reasons == ["Insufficient cpu"]
     assert explanation.best == ["a"]
-    assert explanation.skipped_filters == ["DynamicResources", "NodeAffinity", "NodePorts"]
+    assert explanation.skipped_filters == [
+        "DynamicResources",
+        "InterPodAffinity",
+        "NodeAffinity",
+        "NodePorts",
+        "PodTopologySpread",
+    ]
     shown = explanation.view()["nodes"]["a"]
     assert shown["feasible"] and shown["total"] == explanation.node("a").total == sum(shown["weighted"].values())
     with pytest.raises(KeyError, match="nowhere"):

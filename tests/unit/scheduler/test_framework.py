@@ -33,12 +33,18 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "PodTopologySpread",
+        "InterPodAffinity",
     ]
     assert {plugin: framework.weight(plugin) for plugin in points(framework, "score")} == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 1,
         "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
     }
     assert points(framework, "post_filter") == ["DynamicResources", "DefaultPreemption"]
 
@@ -70,10 +76,14 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
     assert points(framework, "score") == [
         "NodeResourcesFit",
         "NodeAffinity",
+        "PodTopologySpread",
+        "InterPodAffinity",
+        "DynamicResources",
         "NodeResourcesBalancedAllocation",
+        "ImageLocality",
         "Scripted",
     ]
-    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 1, 1]
+    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

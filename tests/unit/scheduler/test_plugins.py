@@ -8,7 +8,7 @@ import pytest
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
-from k8slab.scheduler import SUCCESS, Code, CycleState, Framework, NodeInfo, Status
+from k8slab.scheduler import SUCCESS, Code, CycleState, Framework, NodeInfo, Snapshot, Status
 from k8slab.scheduler.framework import QueueingHint
 from tests.scheduling import node, pod, profile
 
@@ -369,3 +369,57 @@ def test_a_deleted_pod_helps_against_a_port_conflict_only_by_its_ports() -> None
     assert hints("NodePorts", waiting, pod("a", node_name="n", host_port=80), None) == [QueueingHint.QUEUE]
     assert hints("NodePorts", waiting, pod("a", node_name="n", host_port=81), None) == [QueueingHint.QUEUE_SKIP]
     assert hints("NodePorts", waiting, pod("a", host_port=80), None) == [QueueingHint.QUEUE_SKIP]
+
+
+# -- ImageLocality -------------------------------------------------------------------------------------
+
+MB = 1024 * 1024
+
+
+def using(*images: str, init: str = "", volume: str = "") -> Object:
+    """A Pod with a container for each image."""
+    spec: dict[str, Any] = {"containers": [{"image": image} for image in images]}
+    if init:
+        spec["initContainers"] = [{"image": init}]
+    if volume:
+        spec["volumes"] = [{"name": "v", "image": {"reference": volume}}, {"name": "w", "emptyDir": {}}]
+    return {"metadata": {"name": "p"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("incoming", "images", "score"),
+    [
+        pytest.param(using("app:1"), {"app:1": 23 * MB}, 0, id="23 MB are as good as nothing"),
+        pytest.param(using("app:1"), {"app:1": 1000 * MB}, 100, id="1,000 MB are as good as it gets"),
+        pytest.param(using("app:1"), {"app:1": 5000 * MB}, 100, id="more than 1,000 MB are no better"),
+        # 100 * (512 - 23) / (1000 - 23) = 50.05
+        pytest.param(using("app"), {"app:latest": 512 * MB}, 50, id="an image without a tag is the latest one"),
+        pytest.param(using("reg:5000/app"), {"reg:5000/app:latest": 512 * MB}, 50, id="a port is no tag"),
+        # 100 * (1000 - 23) / (2000 - 23) = 49.4
+        pytest.param(using("app:1", "db:1"), {"app:1": 1000 * MB}, 49, id="two containers may fill 2,000 MB"),
+        pytest.param(using("app:1", init="db:1"), {"app:1": 1000 * MB}, 49, id="an init container counts too"),
+        # 100 * (500 + 200 - 23) / (1000 - 23) = 69.3
+        pytest.param(
+            using("app:1", volume="data:1"),
+            {"app:1": 500 * MB, "data:1": 200 * MB},
+            69,
+            id="an image volume adds to what is there, and not to the most there can be",
+        ),
+        pytest.param(using("app:2"), {"app:1": 1000 * MB}, 0, id="another tag is another image"),
+    ],
+)
+def test_a_node_with_the_images_scores(incoming: Object, images: dict[str, int], score: int) -> None:
+    framework = Framework.from_profile(profile("ImageLocality"))
+    framework.use_snapshot(Snapshot.of([node("n", images=images)]))
+    subject: Any = framework.plugins["ImageLocality"]
+    assert subject.score(CycleState(), incoming, framework.snapshot().nodes[0]) == score
+
+
+def test_an_image_on_few_nodes_counts_for_less() -> None:
+    framework = Framework.from_profile(profile("ImageLocality"))
+    with_image = [node(name, images={"app:1": 1000 * MB}) for name in "ab"]
+    framework.use_snapshot(Snapshot.of([*with_image, node("c"), node("d")]))
+    subject: Any = framework.plugins["ImageLocality"]
+    scores = [subject.score(CycleState(), using("app:1"), info) for info in framework.snapshot().nodes]
+    # On half of the Nodes: 100 * (1000 * 2/4 - 23) / (1000 - 23) = 48.8
+    assert scores == [48, 48, 0, 0]

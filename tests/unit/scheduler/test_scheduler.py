@@ -411,3 +411,16 @@ def test_one_seed_one_trace() -> None:
 
     assert trace(3) == trace(3)
     assert len({trace(seed) for seed in range(5)}) > 1
+
+
+def test_an_image_that_a_node_has_pulled_since_draws_the_next_pod() -> None:
+    world = World()
+    for name in ("a", "b", "c"):
+        world.server.put(NODES, node(name))
+    world.run(20)
+    pulled = node("b", images={"app:latest": 3_000_000_000})
+    world.server.put(NODES, pulled)
+    world.run(20)
+    world.server.put(PODS, pod("p"))
+    world.run(20)
+    assert world.node_of("p") == "b"

@@ -1,0 +1,218 @@
+"""Topology spread constraints parsed, and the default ones for Pods that have none.
+
+Upstream: pkg/scheduler/framework/plugins/podtopologyspread/common.go, pkg/scheduler/framework/plugins/helper/spread.go
+(DefaultSelector), pkg/scheduler/apis/config/validation/validation_pluginargs.go (ValidatePodTopologySpreadArgs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from k8slab.api.labels import Labels, Selector, selector_from_dict, selector_from_set
+from k8slab.api.names import is_qualified_name
+from k8slab.api.node_affinity import RequiredNodeAffinity
+from k8slab.api.objects import Object
+from k8slab.api.scheme import GVR, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
+from k8slab.api.tolerations import find_matching_untolerated_taint, is_scheduling_taint
+from k8slab.scheduler.framework import Gates, Lister, NodeInfo, PodInfo
+
+__all__ = [
+    "DO_NOT_SCHEDULE",
+    "SCHEDULE_ANYWAY",
+    "SYSTEM_DEFAULT_CONSTRAINTS",
+    "InclusionPolicies",
+    "TopologySpreadConstraint",
+    "check_default_constraints",
+    "count_matching",
+    "default_selector",
+    "has_all_keys",
+    "parse_constraints",
+]
+
+DO_NOT_SCHEDULE = "DoNotSchedule"
+SCHEDULE_ANYWAY = "ScheduleAnyway"
+_HONOR = "Honor"
+_IGNORE = "Ignore"
+
+SYSTEM_DEFAULT_CONSTRAINTS: tuple[Mapping[str, Any], ...] = (
+    {"topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 3},
+    {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
+)
+"""What Pods without constraints get unless the plugin's arguments say otherwise."""
+
+
+class TopologySpreadConstraint(NamedTuple):
+    """One constraint. `honors_affinity`, `honors_taints`: which Nodes count as domains at all."""
+
+    max_skew: int
+    topology_key: str
+    selector: Selector
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+def parse_constraints(
+    raw: Iterable[Mapping[str, Any]], labels: Labels, action: str, features: Gates
+) -> list[TopologySpreadConstraint]:
+    """The constraints whose `whenUnsatisfiable` is `action`. `labels`: the Pod's, for matchLabelKeys.
+
+    ValueError for a selector that does not parse.
+    """
+    policies = features.enabled("NodeInclusionPolicyInPodTopologySpread")
+    return [
+        TopologySpreadConstraint(
+            constraint["maxSkew"],
+            constraint["topologyKey"],
+            _selector(constraint, labels, features),
+            constraint["minDomains"] if constraint.get("minDomains") is not None else 1,
+            not policies or (constraint.get("nodeAffinityPolicy") or _HONOR) == _HONOR,
+            policies and (constraint.get("nodeTaintsPolicy") or _IGNORE) == _HONOR,
+        )
+        for constraint in raw
+        if constraint.get("whenUnsatisfiable") == action
+    ]
+
+
+def _selector(constraint: Mapping[str, Any], labels: Labels, features: Gates) -> Selector:
+    """The constraint's selector, and equality with the Pod's own values of matchLabelKeys.
+
+    A constraint without any labelSelector selects nothing, with or without matchLabelKeys.
+    """
+    selector = selector_from_dict(constraint.get("labelSelector"))
+    keys = constraint.get("matchLabelKeys") or ()
+    if not selector.selectable or not features.enabled("MatchLabelKeysInPodTopologySpread"):
+        return selector
+    own = {key: labels[key] for key in keys if key in labels}
+    if not own:
+        return selector
+    return Selector((*selector_from_set(own).requirements, *selector.requirements))
+
+
+def has_all_keys(labels: Labels, constraints: Iterable[TopologySpreadConstraint]) -> bool:
+    """Whether a Node with these labels has a place in every constraint's topology."""
+    for constraint in constraints:  # noqa: SIM110  (it runs once a Node and cycle, and all() takes twice as long)
+        if constraint.topology_key not in labels:
+            return False
+    return True
+
+
+class InclusionPolicies:
+    """Whether a Node counts for a constraint, as far as the Pod's node affinity and tolerations decide it."""
+
+    __slots__ = ("_affinity", "_compare", "_tolerations")
+
+    def __init__(self, pod: Object, affinity: RequiredNodeAffinity, features: Gates) -> None:
+        self._affinity = affinity
+        self._tolerations = pod["spec"].get("tolerations") or ()
+        self._compare = features.enabled("TaintTolerationComparisonOperators")
+
+    def matter(self, constraint: TopologySpreadConstraint) -> bool:
+        """Whether `include` can say no to any Node."""
+        return constraint.honors_taints or (constraint.honors_affinity and not self._affinity.empty)
+
+    def include(self, constraint: TopologySpreadConstraint, node: NodeInfo) -> bool:
+        """Terms that do not parse match no Node."""
+        if constraint.honors_affinity and not self._affinity.empty and not self._matches(node):
+            return False
+        return not (constraint.honors_taints and node.taints and self._is_repelled(node))
+
+    def _matches(self, node: NodeInfo) -> bool:
+        if node.node is None:
+            raise ValueError(f"node {node.name}: no Node object is known")
+        try:
+            return self._affinity.matches(node.node)
+        except ValueError:
+            return False
+
+    def _is_repelled(self, node: NodeInfo) -> bool:
+        untolerated = find_matching_untolerated_taint(
+            node.taints, self._tolerations, is_scheduling_taint, comparison_operators=self._compare
+        )
+        return untolerated is not None
+
+
+def count_matching(pods: Iterable[PodInfo], selector: Selector, namespace: str) -> int:
+    """How many of these Pods the selector selects in `namespace`; Pods that are being deleted do not count.
+
+    A selector without requirements counts nobody here, though it matches everybody.
+    """
+    if selector.empty:
+        return 0
+    count = 0
+    for info in pods:
+        if info.namespace == namespace and not info.is_terminating and selector.matches(info.labels):
+            count += 1
+    return count
+
+
+# -- default constraints -------------------------------------------------------------------------------
+
+
+def default_selector(pod: Object, lister: Lister) -> Selector:
+    """Who a Pod's siblings are: selected by its Services and by the controller that owns it."""
+    metadata = pod["metadata"]
+    namespace, labels = metadata.get("namespace") or "default", metadata.get("labels") or {}
+    merged: dict[str, str] = {}
+    for service in lister.list(SERVICES, namespace):
+        wanted = (service.get("spec") or {}).get("selector")
+        if wanted is not None and selector_from_set(wanted).matches(labels):
+            merged.update(wanted)
+    owner = next((ref for ref in metadata.get("ownerReferences") or () if ref.get("controller")), None)
+    resource = _OWNERS.get((owner.get("apiVersion"), owner.get("kind"))) if owner is not None else None
+    found = lister.get(resource, owner["name"], namespace) if owner is not None and resource is not None else None
+    if found is None:
+        return selector_from_set(merged)
+    of_owner = (found.get("spec") or {}).get("selector")
+    if resource == REPLICATIONCONTROLLERS:
+        return selector_from_set({**merged, **(of_owner or {})})
+    return Selector((*selector_from_set(merged).requirements, *_requirements_of(of_owner)))
+
+
+_OWNERS: dict[tuple[str | None, str | None], GVR] = {
+    ("v1", "ReplicationController"): REPLICATIONCONTROLLERS,
+    ("apps/v1", "ReplicaSet"): REPLICASETS,
+    ("apps/v1", "StatefulSet"): STATEFULSETS,
+}
+
+
+def _requirements_of(label_selector: Mapping[str, Any] | None) -> Sequence[Any]:
+    """Those of an owner's selector; none when it does not parse (upstream leaves such an owner out, too)."""
+    try:
+        return selector_from_dict(label_selector).requirements
+    except ValueError:
+        return ()
+
+
+def check_default_constraints(args: Mapping[str, Any]) -> None:
+    """ValueError for arguments of the plugin that upstream refuses, with its words."""
+    kind, constraints = args.get("defaultingType") or "System", args.get("defaultConstraints") or ()
+    if kind not in ("System", "List"):
+        raise ValueError(f'defaultingType: Unsupported value: "{kind}": supported values: "List", "System"')
+    if kind == "System" and constraints:
+        raise ValueError('defaultingType: Invalid value: "System": when .defaultConstraints are not empty')
+    seen: list[tuple[str, str]] = []
+    for index, constraint in enumerate(constraints):
+        _check_default(f"defaultConstraints[{index}]", constraint, seen)
+
+
+def _check_default(where: str, constraint: Mapping[str, Any], seen: list[tuple[str, str]]) -> None:
+    skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
+    if not isinstance(skew, int) or isinstance(skew, bool) or skew <= 0:
+        raise ValueError(f"{where}.maxSkew: Invalid value: {skew!r}: not in valid range (0, inf)")
+    if not key or not isinstance(key, str):
+        raise ValueError(f"{where}.topologyKey: Required value: can not be empty")
+    if problems := is_qualified_name(key):
+        raise ValueError(f'{where}.topologyKey: Invalid value: "{key}": {"; ".join(problems)}')
+    if not action:
+        raise ValueError(f"{where}.whenUnsatisfiable: Required value: can not be empty")
+    if action not in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):
+        supported = f'"{DO_NOT_SCHEDULE}", "{SCHEDULE_ANYWAY}"'
+        raise ValueError(f'{where}.whenUnsatisfiable: Unsupported value: "{action}": supported values: {supported}')
+    if constraint.get("labelSelector") is not None:
+        text = "constraint must not define a selector, as they deduced for each pod"
+        raise ValueError(f"{where}.labelSelector: Forbidden: {text}")
+    if (key, action) in seen:
+        raise ValueError(f'{where}: Duplicate value: "{{{key}, {action}}}"')
+    seen.append((key, action))
