@@ -20,6 +20,7 @@ from k8slab.scheduler.framework import (
     node_changes,
     pod_changes,
     pod_key,
+    uid_of,
 )
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
@@ -147,7 +148,7 @@ class EventHandlers:
         """It was placed, and is deleted before its binding was seen: free at once what it was to use."""
         key = pod_key(pod)
         node = self._cache.node_of(key)
-        if not self._reject_waiting(pod["metadata"].get("uid") or key):
+        if not self._reject_waiting(uid_of(pod)):
             self._cache.forget(key)
         placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self._queue.move_all(ASSIGNED_POD_DELETE, placed, None, self._now_ms())

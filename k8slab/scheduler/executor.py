@@ -22,7 +22,7 @@ from k8slab.api.pods import get_condition
 from k8slab.api.scheme import PODS
 from k8slab.api.times import rfc3339
 from k8slab.client import Client
-from k8slab.scheduler.framework import PodInfo, pod_key
+from k8slab.scheduler.framework import PodInfo, namespace_of, pod_key, uid_of
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.preemption import Candidate
 from k8slab.scheduler.waiting_pods import WaitingPod
@@ -79,7 +79,7 @@ class Executor:
         """Evict in a task of its own; the Pod is held back from now on. Victims that are leaving already are left."""
         victims = _staying(choice)
         if victims:
-            self._preempting[PodInfo(preemptor).uid] = ""
+            self._preempting[uid_of(preemptor)] = ""
             self._component.spawn(f"preempt/{pod_key(preemptor)}", self._evict_beside(choice, preemptor, victims))
 
     async def evict(self, choice: Candidate, preemptor: Object) -> str:
@@ -91,7 +91,7 @@ class Executor:
         return ""
 
     async def _evict_beside(self, choice: Candidate, preemptor: Object, victims: list[Object]) -> None:
-        uid = PodInfo(preemptor).uid
+        uid = uid_of(preemptor)
         cleared = await self._clear_lower_nominations(choice, preemptor)
         error = ""
         for victim in victims:
@@ -106,7 +106,7 @@ class Executor:
 
     async def _evict_one(self, choice: Candidate, preemptor: Object, victim: Object) -> str:
         """Returns the error; a victim that is gone is no error."""
-        waiting = self._around.waiting_pod(PodInfo(victim).uid)
+        waiting = self._around.waiting_pod(uid_of(victim))
         try:
             if waiting is not None:
                 waiting.reject(PLUGIN, "preempted")
@@ -119,14 +119,14 @@ class Executor:
                 "schedule.evict-error", LANE, resource="pods", key=pod_key(victim), error=str(error)[:60]
             )
             return str(error)
-        note = f"Preempted by pod {PodInfo(preemptor).uid} on node {choice.node}"
+        note = f"Preempted by pod {uid_of(preemptor)} on node {choice.node}"
         self._around.record(victim, preemptor, note)
         return ""
 
     async def _delete(self, preemptor: Object, victim: Object) -> None:
         """Say in the victim's status why it goes, then delete that very Pod."""
         metadata = victim["metadata"]
-        name, namespace = metadata["name"], metadata.get("namespace") or "default"
+        name, namespace = metadata["name"], namespace_of(victim)
         condition = self._disruption_target(preemptor, victim)
         if condition is not None:
             await self._client.patch(
@@ -157,11 +157,10 @@ class Executor:
         for info in self._nominator.for_node(choice.node):
             if info.priority >= mine or not nominated_node_name(info.pod):
                 continue
-            metadata = info.pod["metadata"]
             patch = {"status": {"nominatedNodeName": None}}
             try:
                 await self._client.patch(
-                    PODS, metadata["name"], patch, metadata.get("namespace") or "default", subresource="status"
+                    PODS, info.pod["metadata"]["name"], patch, namespace_of(info.pod), subresource="status"
                 )
             except (StatusError, TimeoutError) as error:
                 cleared = False

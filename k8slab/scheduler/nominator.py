@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import PodInfo, pod_key
+from k8slab.scheduler.framework import PodInfo, uid_of
 
 __all__ = ["Nominator", "nominated_node_name"]
 
@@ -20,10 +20,6 @@ def nominated_node_name(pod: Object) -> str:
     """`status.nominatedNodeName`, or ""."""
     name: str = (pod.get("status") or {}).get("nominatedNodeName") or ""
     return name
-
-
-def _uid(pod: Object) -> str:
-    return pod["metadata"].get("uid") or pod_key(pod)
 
 
 class Nominator:
@@ -35,7 +31,7 @@ class Nominator:
 
     def add(self, pod: Object, node_name: str | None = None) -> None:
         """Nominate `pod` for a Node; None: for the one its status names; "": for none."""
-        uid = _uid(pod)
+        uid = uid_of(pod)
         self._remove(uid)
         node_name = nominated_node_name(pod) if node_name is None else node_name
         if node_name and not pod["spec"].get("nodeName"):
@@ -50,7 +46,7 @@ class Nominator:
         """
         keep = None
         if old is not None:
-            uid = _uid(old)
+            uid = uid_of(old)
             if not nominated_node_name(old) and not nominated_node_name(new):
                 keep = self._node_of.get(uid)
             self._remove(uid)
@@ -58,7 +54,7 @@ class Nominator:
 
     def delete(self, pod: Object) -> None:
         """The Pod is placed or gone. Idempotent."""
-        self._remove(_uid(pod))
+        self._remove(uid_of(pod))
 
     def __bool__(self) -> bool:
         """Whether anybody is nominated."""

@@ -23,7 +23,17 @@ from k8slab.api.labels import Selector, selector_from_dict
 from k8slab.api.objects import Object
 from k8slab.api.times import parse_time
 from k8slab.scheduler.diagnosis import NodeToStatus
-from k8slab.scheduler.framework import SUCCESS, Code, CycleState, Handle, NodeInfo, PluginError, PodInfo, Status
+from k8slab.scheduler.framework import (
+    SUCCESS,
+    Code,
+    CycleState,
+    Handle,
+    NodeInfo,
+    PluginError,
+    PodInfo,
+    Status,
+    namespace_of,
+)
 
 __all__ = [
     "Candidate",
@@ -86,7 +96,7 @@ class _Budget:
         return (
             self.selector is not None
             and not self.selector.empty
-            and (metadata.get("namespace") or "default") == self.namespace
+            and namespace_of(pod) == self.namespace
             and self.selector.matches(metadata.get("labels"))
             and metadata["name"] not in self.disrupted
         )

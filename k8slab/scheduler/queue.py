@@ -33,6 +33,7 @@ from k8slab.scheduler.framework import (
     QueueSortPlugin,
     pod_changes,
     pod_key,
+    uid_of,
 )
 from k8slab.scheduler.queued_pod import PodHeap, QueuedPodInfo
 
@@ -141,7 +142,7 @@ class SchedulingQueue:
     def update(self, old: Object | None, new: Object, now_ms: int) -> None:
         """A pending Pod changed. In the unschedulable pool its plugins are asked whether the change helps."""
         key, events = pod_key(new), pod_changes(new, old) if old is not None else []
-        uid = new["metadata"].get("uid") or key
+        uid = uid_of(new)
         if uid in self._in_flight:
             for event in events:
                 self._note(_Flight("", event, old, new))
@@ -197,7 +198,7 @@ class SchedulingQueue:
             info = self._unschedulable.get(key) or self._backoff.remove(key) or self._error_backoff.remove(key)
             if info is not None:
                 self._to_active(info, FORCE_ACTIVATED, now_ms)
-            elif (pod["metadata"].get("uid") or key) in self._in_flight:
+            elif uid_of(pod) in self._in_flight:
                 self._note(_Flight("", FORCE_ACTIVATE, None, pod))
 
     def move_all(
@@ -467,7 +468,7 @@ class SchedulingQueue:
         if not info.rejected_by:
             return _Strategy.AFTER_BACKOFF
         if event.is_wildcard:
-            meant = new is None or (new["metadata"].get("uid") or pod_key(new)) == info.uid
+            meant = new is None or uid_of(new) == info.uid
             return _Strategy.AFTER_BACKOFF if meant else _Strategy.SKIP
         found = _Strategy.SKIP
         for plugin, registered in self._profile(info).events.items():

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import pod_key
+from k8slab.api.pods import pod_priority
+from k8slab.scheduler.framework import pod_key, uid_of
 
 __all__ = ["PodHeap", "QueuedPodInfo"]
 
@@ -54,8 +55,8 @@ class QueuedPodInfo:
         """Another state of the same Pod."""
         self.pod = pod
         self.key = pod_key(pod)
-        self.uid: str = pod["metadata"].get("uid") or self.key
-        self.priority: int = (pod.get("spec") or {}).get("priority") or 0
+        self.uid = uid_of(pod)
+        self.priority = pod_priority(pod)
 
     @property
     def rejected_by(self) -> dict[str, None]:

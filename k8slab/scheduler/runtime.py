@@ -46,6 +46,7 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
     SignPlugin,
     Status,
+    uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
@@ -489,12 +490,6 @@ class Framework:
 def name_of(plugin: Any) -> str:
     name: str = plugin.name
     return name
-
-
-def uid_of(pod: Object) -> str:
-    """The Pod's uid; manifests without one are known by their name."""
-    metadata = pod["metadata"]
-    return metadata.get("uid") or f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
 
 
 def signed_filter_status(status: Status, plugin: str) -> Status:

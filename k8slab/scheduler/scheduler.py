@@ -28,13 +28,13 @@ from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
-from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, pod_key
+from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
 from k8slab.scheduler.listers import InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
-from k8slab.scheduler.runtime import Factory, Framework, uid_of
+from k8slab.scheduler.runtime import Factory, Framework
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
@@ -350,12 +350,9 @@ class Scheduler:
             status["conditions"] = [condition]
         if not status:
             return
-        metadata = pod["metadata"]
         patch = {"status": status}
         try:
-            await self.client.patch(
-                PODS, metadata["name"], patch, metadata.get("namespace") or "default", subresource="status"
-            )
+            await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
             self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=str(error)[:60])
 

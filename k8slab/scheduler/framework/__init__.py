@@ -79,7 +79,10 @@ from k8slab.scheduler.framework.node_info import (
     image_sizes,
     is_extended_resource,
     is_scalar_resource,
+    labels_of,
+    namespace_of,
     pod_key,
+    uid_of,
 )
 from k8slab.scheduler.framework.status import SKIP, SUCCESS, Code, PluginError, Status
 
@@ -148,10 +151,13 @@ __all__ = [
     "image_sizes",
     "is_extended_resource",
     "is_scalar_resource",
+    "labels_of",
     "matches_all_terms",
     "matches_any_term",
+    "namespace_of",
     "node_changes",
     "pod_affinity_terms",
     "pod_changes",
     "pod_key",
+    "uid_of",
 ]

@@ -34,7 +34,10 @@ __all__ = [
     "image_sizes",
     "is_extended_resource",
     "is_scalar_resource",
+    "labels_of",
+    "namespace_of",
     "pod_key",
+    "uid_of",
 ]
 
 DEFAULT_MILLI_CPU_REQUEST = 100
@@ -56,8 +59,23 @@ _BUILT_IN = frozenset(("cpu", "memory", "ephemeral-storage", "pods"))
 
 def pod_key(pod: Object) -> str:
     """`namespace/name`; a manifest without namespace counts as in `default`."""
-    metadata = pod["metadata"]
-    return f"{metadata.get('namespace') or 'default'}/{metadata['name']}"
+    return f"{namespace_of(pod)}/{pod['metadata']['name']}"
+
+
+def uid_of(pod: Object) -> str:
+    """The Pod's uid; manifests without one are known by their key."""
+    return pod["metadata"].get("uid") or pod_key(pod)
+
+
+def namespace_of(pod: Object) -> str:
+    """A manifest without namespace counts as in `default`."""
+    return pod["metadata"].get("namespace") or "default"
+
+
+def labels_of(obj: Object | None) -> Mapping[str, str]:
+    """The labels of any object; none where there is no object or no labels."""
+    labels: Mapping[str, str] = (obj or {}).get("metadata", {}).get("labels") or {}
+    return labels
 
 
 def _is_prefixed_native(name: str) -> bool:
@@ -235,7 +253,7 @@ class PodInfo:
         self.key = pod_key(pod)
         self.namespace: str = pod["metadata"].get("namespace") or "default"
         self.affinity = pod_affinity_terms(pod)
-        self.uid: str = pod["metadata"].get("uid") or self.key
+        self.uid = uid_of(pod)
         self.priority: int = spec.get("priority") or 0
         self.host_ports = host_ports(pod)
         requests = pod_requests(pod, **_ASSIGNED)

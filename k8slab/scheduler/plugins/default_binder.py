@@ -11,7 +11,7 @@ from typing import Any
 from k8slab.api.errors import StatusError
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR
-from k8slab.scheduler.framework import SUCCESS, Code, CycleState, Handle, Status
+from k8slab.scheduler.framework import SUCCESS, Code, CycleState, Handle, Status, namespace_of
 
 __all__ = ["DefaultBinder"]
 
@@ -33,9 +33,8 @@ class DefaultBinder:
             "metadata": {key: metadata[key] for key in ("name", "namespace", "uid") if metadata.get(key)},
             "target": {"kind": "Node", "name": node_name},
         }
-        namespace = metadata.get("namespace") or "default"
         try:
-            await self._handle.client.create_subresource(_PODS, namespace, metadata["name"], "binding", binding)
+            await self._handle.client.create_subresource(_PODS, namespace_of(pod), metadata["name"], "binding", binding)
         except (StatusError, TimeoutError) as error:
             return Status(Code.ERROR, str(error))
         return SUCCESS

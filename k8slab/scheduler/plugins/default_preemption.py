@@ -30,7 +30,7 @@ from k8slab.scheduler.framework import (
     PostFilterResult,
     QueueingHint,
     Status,
-    pod_key,
+    uid_of,
 )
 from k8slab.scheduler.nominator import nominated_node_name
 from k8slab.scheduler.preemption import Candidate, best_candidates, dry_run_preemption
@@ -125,8 +125,7 @@ class DefaultPreemption:
 
     def pre_enqueue(self, pod: Object) -> Status:
         """Keep the Pod back while its victims are being evicted."""
-        uid = pod["metadata"].get("uid") or pod_key(pod)
-        return _IS_PREEMPTING if self._handle.is_preempting(uid) else SUCCESS
+        return _IS_PREEMPTING if self._handle.is_preempting(uid_of(pod)) else SUCCESS
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
         """Deletions, so that a Pod held back is looked at again. Whether they help is for others to say: who rejected

@@ -32,8 +32,10 @@ from k8slab.scheduler.framework import (
     QueueingHint,
     Status,
     WeightedAffinityTerm,
+    labels_of,
     matches_all_terms,
     matches_any_term,
+    namespace_of,
     pod_affinity_terms,
 )
 
@@ -79,7 +81,7 @@ class _FilterState:
         anti_terms: Sequence[AffinityTerm],
         namespace_labels: Labels | None,
     ) -> None:
-        self.namespace, self.labels = _namespace(pod), _labels(pod)
+        self.namespace, self.labels = namespace_of(pod), labels_of(pod)
         self.terms, self.anti_terms, self.namespace_labels = terms, anti_terms, namespace_labels
         self.repelled_by: _Pairs = {}
         self.near: _Pairs = {}
@@ -150,7 +152,7 @@ class _ScoreState:
         anti_terms: Sequence[WeightedAffinityTerm],
         namespace_labels: Labels | None,
     ) -> None:
-        self.namespace, self.labels = _namespace(pod), _labels(pod)
+        self.namespace, self.labels = namespace_of(pod), labels_of(pod)
         self.terms, self.anti_terms, self.namespace_labels = terms, anti_terms, namespace_labels
         self.scores: dict[str, dict[str, int]] = {}
 
@@ -295,13 +297,13 @@ class InterPodAffinity:
         changed = new if new is not None else old
         if changed is None or not all((obj.get("spec") or {}).get("nodeName") for obj in (old, new) if obj is not None):
             return QueueingHint.QUEUE_SKIP
-        own, namespace = pod_affinity_terms(pod), _namespace(changed)
+        own, namespace = pod_affinity_terms(pod), namespace_of(changed)
         if own.error:
             return QueueingHint.QUEUE
-        before = old is not None and matches_all_terms(own.required, namespace, _labels(old))
-        after = new is not None and matches_all_terms(own.required, namespace, _labels(new))
-        was_far = old is not None and matches_any_term(own.required_anti, namespace, _labels(old))
-        is_far = new is not None and matches_any_term(own.required_anti, namespace, _labels(new))
+        before = old is not None and matches_all_terms(own.required, namespace, labels_of(old))
+        after = new is not None and matches_all_terms(own.required, namespace, labels_of(new))
+        was_far = old is not None and matches_any_term(own.required_anti, namespace, labels_of(old))
+        is_far = new is not None and matches_any_term(own.required_anti, namespace, labels_of(new))
         freed = new is None and old is not None and self._repels(old, pod)
         helps = (after and not before) or (was_far and not is_far) or freed
         return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
@@ -310,14 +312,14 @@ class InterPodAffinity:
         """Whether a required anti-affinity term of `other` is about `pod`."""
         labels = self._namespace_labels(pod)
         terms = pod_affinity_terms(other).required_anti
-        return any(term.matches(_namespace(pod), _labels(pod), labels) for term in terms)
+        return any(term.matches(namespace_of(pod), labels_of(pod), labels) for term in terms)
 
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A Node came into a place that a term speaks of, or left one that is to be avoided."""
         own = pod_affinity_terms(pod)
         if own.error:
             return QueueingHint.QUEUE
-        before, after = _labels(old), _labels(new)
+        before, after = labels_of(old), labels_of(new)
         near = any(
             term.topology_key in after and after[term.topology_key] != before.get(term.topology_key)
             for term in own.required
@@ -344,14 +346,5 @@ class InterPodAffinity:
 
     def _namespace_labels(self, pod: Object) -> Labels | None:
         """Those of the Pod's namespace; None when it is not known."""
-        namespace = self._handle.lister.get(NAMESPACES, _namespace(pod))
+        namespace = self._handle.lister.get(NAMESPACES, namespace_of(pod))
         return None if namespace is None else namespace["metadata"].get("labels")
-
-
-def _namespace(pod: Object) -> str:
-    return pod["metadata"].get("namespace") or "default"
-
-
-def _labels(obj: Object | None) -> Labels:
-    labels: Labels = (obj or {}).get("metadata", {}).get("labels") or {}
-    return labels

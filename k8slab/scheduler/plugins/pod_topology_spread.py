@@ -30,6 +30,9 @@ from k8slab.scheduler.framework import (
     PreFilterResult,
     QueueingHint,
     Status,
+    labels_of,
+    namespace_of,
+    uid_of,
 )
 from k8slab.scheduler.plugins.spread_constraints import (
     DO_NOT_SCHEDULE,
@@ -175,8 +178,8 @@ class PodTopologySpread:
             return None, Status(Code.ERROR, str(error))
         if not constraints:
             return None, SKIP
-        found = _FilterState(constraints, pod["metadata"].get("labels") or {})
-        namespace, policies = _namespace(pod), self._policies(pod)
+        found = _FilterState(constraints, labels_of(pod))
+        namespace, policies = namespace_of(pod), self._policies(pod)
         full = [node for node in nodes if has_all_keys(node.labels, constraints)]
         for counts, constraint in zip(found.counts, constraints, strict=True):
             key, selector = constraint.topology_key, constraint.selector
@@ -197,7 +200,7 @@ class PodTopologySpread:
         return self._update(state.read(_FILTER_STATE), pod, to_remove, node, -1)
 
     def _update(self, found: _FilterState, pod: Object, moved: PodInfo, node: NodeInfo, change: int) -> Status:
-        if moved.namespace != _namespace(pod) or not has_all_keys(node.labels, found.constraints):
+        if moved.namespace != namespace_of(pod) or not has_all_keys(node.labels, found.constraints):
             return SUCCESS
         policies = self._policies(pod)
         for index, constraint in enumerate(found.constraints):
@@ -233,7 +236,7 @@ class PodTopologySpread:
         require_all = bool(pod["spec"].get("topologySpreadConstraints")) or not self._is_system
         found = _ScoreState(constraints)
         found.find_domains(nodes, require_all)
-        namespace, policies = _namespace(pod), self._policies(pod)
+        namespace, policies = namespace_of(pod), self._policies(pod)
         full = [
             node
             for node in self._handle.snapshot().nodes
@@ -259,7 +262,7 @@ class PodTopologySpread:
             if value is None:
                 continue
             if constraint.topology_key == _HOSTNAME:
-                count = count_matching(node.pods.values(), constraint.selector, _namespace(pod))
+                count = count_matching(node.pods.values(), constraint.selector, namespace_of(pod))
             else:
                 count = found.counts[index][value]
             crowd += count * found.weights[index] + (constraint.max_skew - 1)
@@ -300,12 +303,12 @@ class PodTopologySpread:
         except ValueError:
             return QueueingHint.QUEUE
         if old is not None and new is not None:
-            tolerates_more = _uid(new) == _uid(pod) and _tolerations(new) != _tolerations(old)
+            tolerates_more = uid_of(new) == uid_of(pod) and _tolerations(new) != _tolerations(old)
             if tolerates_more and any(constraint.honors_taints for constraint in constraints):
                 return QueueingHint.QUEUE
-            changed = any(c.selector.matches(_labels(old)) != c.selector.matches(_labels(new)) for c in constraints)
+            changed = any(c.selector.matches(labels_of(old)) != c.selector.matches(labels_of(new)) for c in constraints)
             return QueueingHint.QUEUE if changed else QueueingHint.QUEUE_SKIP
-        labels = _labels(new if new is not None else old)
+        labels = labels_of(new if new is not None else old)
         counts = any(constraint.selector.matches(labels) for constraint in constraints)
         return QueueingHint.QUEUE if counts else QueueingHint.QUEUE_SKIP
 
@@ -315,13 +318,13 @@ class PodTopologySpread:
             constraints = self._hard_constraints(pod)
         except ValueError:
             return QueueingHint.QUEUE
-        before = old is not None and has_all_keys(_labels(old), constraints)
-        after = new is not None and has_all_keys(_labels(new), constraints)
+        before = old is not None and has_all_keys(labels_of(old), constraints)
+        after = new is not None and has_all_keys(labels_of(new), constraints)
         if old is None or new is None:
             return QueueingHint.QUEUE if before or after else QueueingHint.QUEUE_SKIP
         if before != after:
             return QueueingHint.QUEUE
-        moved = any(_labels(old).get(c.topology_key) != _labels(new).get(c.topology_key) for c in constraints)
+        moved = any(labels_of(old).get(c.topology_key) != labels_of(new).get(c.topology_key) for c in constraints)
         return QueueingHint.QUEUE if after and (moved or _taints(old) != _taints(new)) else QueueingHint.QUEUE_SKIP
 
     # -- inside ------------------------------------------------------------------------------------
@@ -330,7 +333,7 @@ class PodTopologySpread:
         """The Pod's constraints of this kind, or the default ones if it has none of any kind."""
         features = self._handle.features
         own = pod["spec"].get("topologySpreadConstraints")
-        labels = _labels(pod)
+        labels = labels_of(pod)
         if own:
             return parse_constraints(own, labels, action, features)
         constraints = parse_constraints(self._defaults, labels, action, features)
@@ -351,19 +354,6 @@ class PodTopologySpread:
         return InclusionPolicies(pod, required_node_affinity(pod), self._handle.features)
 
 
-def _namespace(pod: Object) -> str:
-    return pod["metadata"].get("namespace") or "default"
-
-
-def _uid(pod: Object) -> Any:
-    return pod["metadata"].get("uid")
-
-
-def _labels(obj: Object | None) -> Mapping[str, str]:
-    labels: Mapping[str, str] = (obj or {}).get("metadata", {}).get("labels") or {}
-    return labels
-
-
 def _tolerations(pod: Object) -> Any:
     return pod["spec"].get("tolerations") or []
 
@@ -375,7 +365,7 @@ def _taints(node: Object) -> Any:
 def _is_involved(changed: Object, pod: Object) -> bool:
     """The Pod itself, or one on a Node in its namespace."""
     placed = bool((changed.get("spec") or {}).get("nodeName"))
-    return _uid(changed) == _uid(pod) or (placed and _namespace(changed) == _namespace(pod))
+    return uid_of(changed) == uid_of(pod) or (placed and namespace_of(changed) == namespace_of(pod))
 
 
 def _round(value: float) -> int:

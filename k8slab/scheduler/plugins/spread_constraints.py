@@ -15,7 +15,7 @@ from k8slab.api.node_affinity import RequiredNodeAffinity
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
 from k8slab.api.tolerations import find_matching_untolerated_taint, is_scheduling_taint
-from k8slab.scheduler.framework import Gates, Lister, NodeInfo, PodInfo
+from k8slab.scheduler.framework import Gates, Lister, NodeInfo, PodInfo, labels_of, namespace_of
 
 __all__ = [
     "DO_NOT_SCHEDULE",
@@ -153,7 +153,7 @@ def count_matching(pods: Iterable[PodInfo], selector: Selector, namespace: str) 
 def default_selector(pod: Object, lister: Lister) -> Selector:
     """Who a Pod's siblings are: selected by its Services and by the controller that owns it."""
     metadata = pod["metadata"]
-    namespace, labels = metadata.get("namespace") or "default", metadata.get("labels") or {}
+    namespace, labels = namespace_of(pod), labels_of(pod)
     merged: dict[str, str] = {}
     for service in lister.list(SERVICES, namespace):
         wanted = (service.get("spec") or {}).get("selector")
