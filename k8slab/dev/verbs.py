@@ -62,7 +62,7 @@ def git(root: Path, *arguments: str) -> list[str]:
 
 def check(root: Path, arguments: list[str]) -> int:
     chosen = changed_notebooks(root)
-    tests = ["tests/lint", "tests/unit", *(["tests/notebooks"] if chosen else []), *chosen]
+    tests = [*WORKERS, "tests/lint", "tests/unit", *(["tests/notebooks"] if chosen else []), *chosen]
     return pytest(root, arguments or tests, K8SLAB_NOTEBOOKS=os.pathsep.join(chosen))
 
 

@@ -146,7 +146,8 @@ def test_what_the_text_says_of_updates_without_a_version_holds_here(resource: st
 def test_the_text_sends_the_unversioned_update_by_itself_since_kubectl_replace_fills_the_version_in() -> None:
     """Upstream: Helper.Replace in `cli-runtime/pkg/resource/helper.go`, called with overwrite by `kubectl replace`."""
     prose = "".join(source(cell) for cell in LAB.notebook["cells"] if cell["cell_type"] == "markdown")
-    commands = [line for line in prose.splitlines() if line.startswith("kubectl replace")]
+    whole_lines = prose.replace(" \\\n  ", " ").splitlines()
+    commands = [line for line in whole_lines if line.startswith("kubectl replace")]
     assert commands == ["kubectl replace --raw /api/v1/namespaces/default/configmaps/web -f web.json"]
     assert "`kubectl replace -f web.json` gets the object, copies its number" in prose
 
