@@ -242,8 +242,10 @@ class SchedulingAlgorithm:
 
         def run(node: NodeInfo) -> Status:
             if self.framework.nominated_pods(pod, node.name):
-                return self.framework.run_filter_with_nominated(state, pod, node)
-            return plain(node)
+                status = self.framework.run_filter_with_nominated(state, pod, node)
+                if status is not SUCCESS:
+                    return status
+            return plain(node)  # here too: scores are remembered beside its verdict
 
         return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given, settings
@@ -70,8 +71,18 @@ class Far(Scripted):
         return min(100, 7 * sum(len(info.pods) for info in self.handle.snapshot().nodes) + len(node.name))
 
 
-def play(raw: list[Any], pods: list[dict[str, Any]], percentage: int, far: bool, memo: bool) -> list[Any]:
-    """Schedule `pods` one after the other; what came out for each."""
+def play(
+    raw: list[Any],
+    pods: list[dict[str, Any]],
+    percentage: int,
+    far: bool,
+    memo: bool,
+    promised: Sequence[tuple[int, int, dict[str, Any]]] = (),
+) -> list[Any]:
+    """Schedule `pods` one after the other; what came out for each.
+
+    `promised`: before which Pod, on which Node room is kept for a more important one that asks for this.
+    """
     snapshot = Snapshot.of([{**n, "metadata": {**n["metadata"], "name": f"n{i}"}} for i, n in enumerate(raw)])
     profile: dict[str, Any] = {"percentageOfNodesToScore": percentage}
     if far:
@@ -79,6 +90,9 @@ def play(raw: list[Any], pods: list[dict[str, Any]], percentage: int, far: bool,
     framework = Framework.from_profile(profile, registry={"Far": Far}, rng=random.Random(5), memo=memo)
     found = []
     for index, options in enumerate(pods):
+        for number, (before, where, wanted) in enumerate(promised):
+            if before == index:
+                framework.nominator.add(pod(f"hi{number}", priority=10, **wanted), f"n{where % len(raw)}")
         incoming = pod(f"p{index}", **options)
         result = framework.schedule(incoming, snapshot)
         found.append((result.node, result.score, result.message, dict(result.scores), result.evaluated))
@@ -91,11 +105,24 @@ def play(raw: list[Any], pods: list[dict[str, Any]], percentage: int, far: bool,
 
 
 @settings(max_examples=examples(120), deadline=None)
-@given(nodes, st.lists(kinds_of_pods, max_size=12), st.booleans())
+@given(
+    nodes,
+    st.lists(kinds_of_pods, max_size=12),
+    st.booleans(),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 5), kinds_of_pods), max_size=3),
+)
 def test_placements_scores_and_messages_are_the_same_with_and_without_the_memo(
-    raw: list[Any], pods: list[dict[str, Any]], far: bool
+    raw: list[Any], pods: list[dict[str, Any]], far: bool, promised: list[tuple[int, int, dict[str, Any]]]
 ) -> None:
-    assert play(raw, pods, 0, far, memo=True) == play(raw, pods, 0, far, memo=False)
+    assert play(raw, pods, 0, far, True, promised) == play(raw, pods, 0, far, False, promised)
+
+
+def test_the_memo_scores_a_node_where_room_is_kept_as_it_is_now() -> None:
+    """Equal Pods, one Node that grows full meanwhile: its remembered score is of before."""
+    raw, small = [node("n", "4"), node("n", "4")], {"cpu": "100m"}
+    pods = [small, small, small, {"cpu": "3"}, small, small]
+    promised = [(4, 0, small), (4, 1, small)]
+    assert play(raw, pods, 0, False, True, promised) == play(raw, pods, 0, False, False, promised)
 
 
 def test_the_memo_changes_nothing_in_a_sampled_cluster_either() -> None:

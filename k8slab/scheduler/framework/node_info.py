@@ -381,7 +381,8 @@ class NodeInfo:
         copy.non_zero_cpu, copy.non_zero_memory = self.non_zero_cpu, self.non_zero_memory
         copy.pods = dict(self.pods)
         copy.with_affinity = dict(self.with_affinity)
-        copy.used_ports = self.used_ports.clone() if self.used_ports else self.used_ports
+        if self.used_ports:
+            copy.used_ports = self.used_ports.clone()
         copy.taints, copy.unschedulable, copy.images = self.taints, self.unschedulable, self.images
         return copy
 

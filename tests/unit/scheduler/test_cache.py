@@ -220,3 +220,12 @@ def test_resources_clone_without_sharing() -> None:
     second = first.clone()
     second.add(first)
     assert (first.scalar, second.scalar) == ({"example.com/gpu": 1}, {"example.com/gpu": 2})
+
+
+def test_a_copy_of_a_node_is_its_own_also_where_nothing_was_in_use_yet() -> None:
+    info = NodeInfo.of(node("n"))
+    copy = info.clone()
+    copy.add_pod(PodInfo(pod("p", host_port=80)))
+    info.check_invariants()
+    copy.check_invariants()
+    assert not info.used_ports
