@@ -165,6 +165,36 @@ def test_a_budget_protects_its_pods() -> None:
     assert world.pods() == {"db": "a", "vip": "b"}
 
 
+def test_an_explanation_keeps_room_for_a_nominated_pod_as_the_scheduler_does() -> None:
+    world = World(graceful=True)
+    world.server.put(NODES, node("a", "4"))
+    world.server.put(PODS, running("low", "a", "3"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", "3", priority=10))
+    world.run(20)
+    world.server.put(PODS, pod("small", "500m"))  # beside "low" there is room, beside "low" and "vip" there is not
+    world.run(20)
+    (condition,) = world.pod("small")["status"]["conditions"]
+    assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    row = world.scheduler.explain(world.pod("small")).node("a")
+    assert (row.feasible, row.reasons, row.kept_for) == (False, ["Insufficient cpu"], ["default/vip"])
+    assert world.scheduler.explain(pod("small", "500m")).view()["nodes"]["a"]["kept_for"] == ["default/vip"]
+
+
+def test_an_explanation_names_no_nominated_pod_where_it_changes_nothing() -> None:
+    world = World(graceful=True)
+    world.server.put(NODES, node("a", "4"))
+    world.server.put(PODS, running("low", "a", "3"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", "3", priority=10))
+    world.run(20)
+    more_important = pod("top", "500m", priority=11)
+    too_large = pod("large", "9")
+    assert world.scheduler.explain(more_important).node("a").feasible
+    row = world.scheduler.explain(too_large).node("a")
+    assert (row.reasons, row.kept_for) == (["Insufficient cpu"], [])
+
+
 def test_a_less_important_nominated_pod_has_to_look_elsewhere() -> None:
     world = World(graceful=True)
     world.server.put(NODES, node("a", "2"))
