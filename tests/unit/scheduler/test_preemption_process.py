@@ -115,6 +115,31 @@ def test_all_victims_go_and_the_pod_is_bound_once() -> None:
     assert len(world.events("Preempted")) == 3
 
 
+@pytest.mark.parametrize(
+    ("victims", "text"),
+    [
+        pytest.param([f"v{n}" for n in range(3)], "default/v0, default/v1, default/v2", id="few are all named"),
+        pytest.param(
+            [f"v{n}" for n in range(12)],
+            "default/v0, default/v1, default/v2, default/v3 and 8 more",
+            id="of many as many as fit into 60 characters",
+        ),
+        pytest.param(["v" * 60], f"default/{'v' * 60}", id="one is named in full"),
+        pytest.param(["v" * 60, "w"], f"default/{'v' * 60} and 1 more", id="the first is always named in full"),
+    ],
+)
+def test_the_story_names_the_victims(victims: list[str], text: str) -> None:
+    world = World()
+    world.server.put(NODES, node("a", str(len(victims))))
+    for name in victims:
+        world.server.put(PODS, running(name, "a"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", str(len(victims)), priority=10))
+    world.run(20)
+    (event,) = [event for event in world.loop.trace if event.kind == "schedule.preempt"]
+    assert event.data["victims"] == text
+
+
 def test_the_pod_is_held_back_until_the_last_victim_is_told() -> None:
     world = World()
     world.server.put(NODES, node("a", "2"))
