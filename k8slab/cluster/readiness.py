@@ -52,7 +52,9 @@ def not_acted_on(gvk: GVK) -> str:
     if key in ACTED_ON or key in DATA:
         return ""
     if key == _BUDGET:
-        return "stored; nobody here works out status.disruptionsAllowed: until you patch it, the budget counts as used up"
+        return (
+            "stored; nobody here works out status.disruptionsAllowed: until you patch it, the budget counts as used up"
+        )
     return f"stored; nothing in this simulation acts on {gvk.kind} objects"
 
 
