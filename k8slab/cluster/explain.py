@@ -16,6 +16,7 @@ from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.readiness import not_acted_on, not_ready
 from k8slab.cluster.references import Reference
 from k8slab.scheduler import Explanation as Placement
+from k8slab.scheduler import NodeVerdict
 from k8slab.sim import Trace, TraceEvent, is_main, main_story
 
 __all__ = ["Explanation", "Why", "explain", "last_event_of", "verdict_lines", "why"]
@@ -92,11 +93,15 @@ def explain(reference: Reference, mirror: Mirror, extra: Sequence[str] = ()) -> 
 
 
 def verdict_lines(placement: Placement) -> list[str]:
-    """What each node says to a Pod: why not, or its score."""
+    """What each node says to a Pod: why not, or its score; and for whom it keeps the room."""
     return [
-        f"{row.node}: fits, score {row.total}" if row.feasible else f"{row.node}: {', '.join(row.reasons)}"
+        f"{row.node}: fits, score {row.total}" if row.feasible else f"{row.node}: {', '.join(row.reasons)}{_kept(row)}"
         for row in placement.nodes
     ]
+
+
+def _kept(row: NodeVerdict) -> str:
+    return f" (room is kept for {', '.join(row.kept_for)}, nominated for this node)" if row.kept_for else ""
 
 
 def _event_line(event: Object) -> str:

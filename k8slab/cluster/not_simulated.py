@@ -14,8 +14,7 @@ from k8slab.api.scheme import GVK, gvk_of
 __all__ = ["not_simulated"]
 
 _TEMPLATED = (GVK("apps", "", "Deployment"), GVK("apps", "", "ReplicaSet"))
-_POD_FIELDS = ("topologySpreadConstraints", "runtimeClassName", "resourceClaims")
-_POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
+_POD_FIELDS = ("runtimeClassName", "resourceClaims")
 _CONTAINER_FIELDS = ("command", "args", "envFrom", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
 _HARMLESS_VOLUMES = ("emptyDir", "projected", "downwardAPI")
 
@@ -46,10 +45,6 @@ def _of_pod(spec: dict[str, Any], at: str) -> Iterator[str]:
     for name in _POD_FIELDS:
         if spec.get(name):
             yield f"{at}.{name}"
-    affinity = spec.get("affinity")
-    for name in _POD_AFFINITIES:
-        if isinstance(affinity, dict) and affinity.get(name):
-            yield f"{at}.affinity.{name}"
     for index, volume in enumerate(_dicts(spec.get("volumes"))):
         for source in volume:
             if source != "name" and source not in _HARMLESS_VOLUMES:

@@ -14,6 +14,7 @@ from k8slab.cluster.mirror import Mirror
 
 __all__ = ["ACTED_ON", "DATA", "is_ready", "not_acted_on", "not_ready"]
 
+_BUDGET = GVK("policy", "", "PodDisruptionBudget")
 _NOT_SEEN = "its last change has not been seen by the controller"
 
 
@@ -50,6 +51,10 @@ def not_acted_on(gvk: GVK) -> str:
     key = gvk._replace(version="")
     if key in ACTED_ON or key in DATA:
         return ""
+    if key == _BUDGET:
+        return (
+            "stored; nobody here works out status.disruptionsAllowed: until you patch it, the budget counts as used up"
+        )
     return f"stored; nothing in this simulation acts on {gvk.kind} objects"
 
 

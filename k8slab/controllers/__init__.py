@@ -17,7 +17,7 @@ controller manager; killing it ends all of its controllers where they stand.
 
 Upstream: cmd/kube-controller-manager, pkg/controller
 Simplified: the controllers below only; no leader election, no metrics, no client-side rate limit (upstream: 20
-requests a second).
+requests a second). Without a disruption controller `status.disruptionsAllowed` of a PodDisruptionBudget stays 0.
 """
 
 from collections.abc import Callable

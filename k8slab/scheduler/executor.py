@@ -27,6 +27,7 @@ from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.preemption import Candidate
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
+from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
 __all__ = ["Executor", "Surroundings"]
@@ -116,7 +117,7 @@ class Executor:
             return ""
         except (StatusError, TimeoutError) as error:
             self._loop.trace.emit(
-                "schedule.evict-error", LANE, resource="pods", key=pod_key(victim), error=str(error)[:60]
+                "schedule.evict-error", LANE, resource="pods", key=pod_key(victim), error=cut(str(error), 60)
             )
             return str(error)
         note = f"Preempted by pod {uid_of(preemptor)} on node {choice.node}"
@@ -164,7 +165,7 @@ class Executor:
                 )
             except (StatusError, TimeoutError) as error:
                 cleared = False
-                self._loop.trace.emit("schedule.error", LANE, resource="pods", key=info.key, error=str(error)[:60])
+                self._loop.trace.emit("schedule.error", LANE, resource="pods", key=info.key, error=cut(str(error), 60))
         return cleared
 
 

@@ -1,7 +1,8 @@
 """Why here and not there: every plugin's verdict and score for every Node.
 
 The scheduler itself stops at the first plugin that rejects a Node, and looks at a sample. An explanation asks all
-of them about all Nodes, changes nothing, and uses no memo.
+of them about all Nodes, changes nothing, and uses no memo. Like the scheduler it counts the Pods that are nominated for
+a Node as if they were there.
 
 Upstream: none (the scheduler's logs at verbosity 10 hold parts of it)
 """
@@ -22,12 +23,16 @@ __all__ = ["Explanation", "NodeVerdict", "explain"]
 
 @dataclass(slots=True)
 class NodeVerdict:
-    """One Node: `filters` verdict by plugin (all of them), `raw` and `weighted` scores by plugin, if feasible."""
+    """One Node: `filters` verdict by plugin (all of them), `raw` and `weighted` scores by plugin, if feasible.
+
+    `kept_for`: keys of the Pods nominated for the Node, if some plugin rejects it only because of them.
+    """
 
     node: str
     filters: dict[str, Status] = field(default_factory=dict)
     raw: dict[str, int] = field(default_factory=dict)
     weighted: dict[str, int] = field(default_factory=dict)
+    kept_for: list[str] = field(default_factory=list)
 
     @property
     def feasible(self) -> bool:
@@ -86,6 +91,7 @@ class Explanation:
                     "raw": dict(row.raw),
                     "weighted": dict(row.weighted),
                     "total": row.total,
+                    "kept_for": list(row.kept_for),
                 }
                 for row in self.nodes
             },
@@ -98,7 +104,6 @@ def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanatio
     state = CycleState()
     names, status, narrowed_by = framework.run_pre_filter(state, pod, snapshot.nodes)
     rows = [NodeVerdict(node.name) for node in snapshot.nodes]
-    active = framework.active_filters(state)
     for row, node in zip(rows, snapshot.nodes, strict=True):
         if status is not SUCCESS:
             row.filters[status.plugin or "PreFilter"] = status
@@ -106,10 +111,7 @@ def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanatio
         if names is not None and node.name not in names:
             row.filters["PreFilter"] = left_out_by(narrowed_by)
             continue
-        for plugin in active:
-            verdict = plugin.filter(state, pod, node)
-            name = name_of(plugin)
-            row.filters[name] = SUCCESS if verdict.is_success else signed_filter_status(verdict, name)
+        _filter(framework, state, pod, node, row)
     _score(framework, state, pod, [n for n, row in zip(snapshot.nodes, rows, strict=True) if row.feasible], rows)
     return Explanation(
         pod_key(pod),
@@ -120,6 +122,25 @@ def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanatio
         sorted(state.skip_score),
         {name_of(plugin): framework.weight(name_of(plugin)) for plugin in framework.score_plugins},
     )
+
+
+def _filter(framework: Framework, state: CycleState, pod: Object, node: NodeInfo, row: NodeVerdict) -> None:
+    """What every plugin says, with the nominated Pods there and without them: both must pass."""
+    nominated = framework.nominated_pods(pod, node.name)
+    state_then, node_then = (state.clone(), node.clone()) if nominated else (state, node)
+    for info in nominated:
+        node_then.add_pod(info)
+        status = framework.run_add_pod(state_then, pod, info, node_then)
+        if status is not SUCCESS:
+            row.filters["PreFilter"] = status
+            return
+    for plugin in framework.active_filters(state):
+        name, verdict = name_of(plugin), plugin.filter(state, pod, node)
+        if nominated and verdict.is_success:
+            verdict = plugin.filter(state_then, pod, node_then)
+            if not verdict.is_success:
+                row.kept_for = [info.key for info in nominated]
+        row.filters[name] = SUCCESS if verdict.is_success else signed_filter_status(verdict, name)
 
 
 def _score(

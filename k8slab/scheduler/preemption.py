@@ -11,7 +11,8 @@ Upstream: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption, Se
 pickOneNodeForPreemption), plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode,
 filterPodsWithPDBViolation), pkg/scheduler/util/utils.go (MoreImportantPod, GetEarliestPodStartTime)
 Simplified: Nodes are tried one after the other instead of by 16 workers, so exactly as many are tried as needed; no
-extenders, no pod groups.
+extenders, no pod groups. Nobody computes `status.disruptionsAllowed` of the budgets in a simulated cluster: until it is
+patched by hand every budget counts as used up, and each victim that one selects as a violation.
 """
 
 from __future__ import annotations

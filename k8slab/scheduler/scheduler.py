@@ -38,6 +38,7 @@ from k8slab.scheduler.runtime import Factory, Framework
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
+from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop, Wait, Waiters, pause
 
 __all__ = ["Scheduler"]
@@ -256,7 +257,7 @@ class Scheduler:
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
     ) -> None:
         self.loop.trace.emit(
-            "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=status.message[:60]
+            "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=cut(status.message, 60)
         )
         framework.run_unreserve(result.state, placed, result.node)
         self.cache.forget(info.key)
@@ -283,7 +284,7 @@ class Scheduler:
             resource="pods",
             key=info.key,
             node=choice.node,
-            victims=", ".join(victim.key for victim in choice.victims)[:60],
+            victims=_some_of([victim.key for victim in choice.victims], 60),
         )
         if self.features.enabled("SchedulerAsyncPreemption"):
             self.executor.start(choice, info.pod)
@@ -322,7 +323,7 @@ class Scheduler:
             resource="pods",
             key=info.key,
             reason=reason,
-            message=status.message.split(". ")[0][:64],
+            message=cut(status.message.split(". ")[0], 64),
             queue=str(where),
         )
         self._recorders[framework.profile_name].event(pod, "Warning", "FailedScheduling", "Scheduling", status.message)
@@ -354,7 +355,7 @@ class Scheduler:
         try:
             await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
-            self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=str(error)[:60])
+            self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=cut(str(error), 60))
 
     # -- the queue's timers, and its voice -----------------------------------------------------------
 
@@ -428,3 +429,12 @@ def _rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:
     diagnosis.node_to_status.set(node, status)
     diagnosis.add_plugin_status(status)
     return diagnosis, Status(status.code, str(FitError(1, diagnosis)))
+
+
+def _some_of(names: Sequence[str], length: int) -> str:
+    """As many names as fit into `length` characters, at least the first, and how many more there are."""
+    shown, text = len(names), ", ".join(names)
+    while len(text) > length and shown > 1:
+        shown -= 1
+        text = f"{', '.join(names[:shown])} and {len(names) - shown} more"
+    return text

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "MARKS", "Kind", "add_kinds", "fill"]
+__all__ = ["KINDS", "MARKS", "Kind", "add_kinds", "cut", "fill"]
 
 MARKS = ("request", "write", "serve", "commit", "watch", "queue", "work", "state", "wait")
 
@@ -59,6 +59,15 @@ def fill(template: str, data: Mapping[str, Any]) -> str:
     if "|" in template:
         data = {name: _Value(value) for name, value in data.items()}
     return template.format_map(data)
+
+
+def cut(text: str, length: int) -> str:
+    """`text` in at most `length` characters; "…" at its end says that there was more.
+
+    >>> cut("1 Insufficient cpu", 18), cut("1 Insufficient cpu", 15)
+    ('1 Insufficient cpu', '1 Insufficient…')
+    """
+    return text if len(text) <= length else text[: length - 1].rstrip(" ,.;:") + "…"
 
 
 KINDS: dict[str, Kind] = {}

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import SCHEME
 from k8slab.sim import KINDS, TraceEvent, fill
+from k8slab.sim.kinds import cut
 
 __all__ = [
     "LABELS",
@@ -147,14 +148,14 @@ def _order(lane: str) -> tuple[int, list[tuple[int, str]]]:
 def _lane(lane: str) -> Lane:
     rule = _rule(lane)
     if rule is None:
-        return Lane(lane, _cut(lane, LABEL), _cut(lane, SHORT), "ctl")
+        return Lane(lane, cut(lane, LABEL), cut(lane, SHORT), "ctl")
     if not rule.each:
         return Lane(lane, rule.label, rule.short, rule.role)
     name = lane.rpartition("/")[2]
     if name == lane:
-        return Lane(lane, f"all {rule.label}s", _cut(rule.label, SHORT), rule.role)
+        return Lane(lane, f"all {rule.label}s", cut(rule.label, SHORT), rule.role)
     label = f"{rule.label} {name}"
-    return Lane(lane, label if len(label) <= LABEL else _cut(name, LABEL), _cut(name, SHORT), rule.role)
+    return Lane(lane, label if len(label) <= LABEL else cut(name, LABEL), cut(name, SHORT), rule.role)
 
 
 LABELS: dict[str, str] = {
@@ -178,13 +179,13 @@ def words(event: TraceEvent) -> tuple[str, str]:
     """Label (at most 30 characters) and sentence (at most 120) of an event."""
     kind = KINDS.get(event.kind)
     if kind is None:
-        return _cut(event.kind, MARK_LABEL), _cut(f"{event.actor}: {event.kind}.", TEXT)
+        return cut(event.kind, MARK_LABEL), cut(f"{event.actor}: {event.kind}.", TEXT)
     data = _readable(event.data)
     label, text = fill(LABELS.get(event.kind, kind.label_format), data), kind.text(data)
     if len(label) > LOG_LABEL:
-        label = _cut(_without_hash(label), MARK_LABEL)
+        label = cut(_without_hash(label), MARK_LABEL)
     text = _sentence(text)
-    return label, text if len(text) <= TEXT else _cut(_without_hash(text), TEXT)
+    return label, text if len(text) <= TEXT else cut(_without_hash(text), TEXT)
 
 
 def _sentence(text: str) -> str:
@@ -235,10 +236,6 @@ _HASH = re.compile(r"-(?=[0-9a-z]*\d)[0-9a-z]{8,10}(?=-[0-9a-z]{5}\b)")
 def _without_hash(text: str) -> str:
     """`web-7d9c6b8f5d-x2k4k` as `web-…-x2k4k`."""
     return _HASH.sub("-…", text)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip(" ,.;:") + "…"
 
 
 # -- objects ---------------------------------------------------------------------------------------

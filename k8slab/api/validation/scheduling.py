@@ -1,6 +1,8 @@
 """What a Pod says about where it may run: affinity, tolerations, spread constraints, gates; and taints of Nodes.
 
 Upstream: pkg/apis/core/validation/validation.go (validateAffinity, ValidateTolerations, ...)
+Simplified: before 1.34, which began to merge the keys, a spread constraint whose selector and matchLabelKeys share a
+key was refused by a rule of its own; here a cluster of such a release accepts it.
 """
 
 from __future__ import annotations
@@ -121,16 +123,37 @@ def _validate_pod_affinity_term(path: str, term: Term) -> list[Cause]:
     for namespace in term.get("namespaces", ()):
         errors += each(f"{path}.namespace", namespace, dns_label(namespace))
     match, mismatch = term.get("matchLabelKeys", ()), term.get("mismatchLabelKeys", ())
-    errors += _validate_label_keys(f"{path}.matchLabelKeys", match, selector)
-    errors += _validate_label_keys(f"{path}.mismatchLabelKeys", mismatch, selector)
-    for index, key in enumerate(mismatch):
-        if key in match:
-            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
-            errors.append(invalid(f"{path}.mismatchLabelKeys[{index}]", key, detail))
+    errors += _validate_match_label_keys(path, match, mismatch, selector)
     key = term.get("topologyKey", "")
     if not key:
         errors.append(required(f"{path}.topologyKey", "can not be empty"))
     return errors + validate_label_name(f"{path}.topologyKey", key)
+
+
+def _validate_match_label_keys(
+    path: str, match: Sequence[str], mismatch: Sequence[str], selector: Term | None
+) -> list[Cause]:
+    """Valid names, none of `match` twice in the selector, none in both lists.
+
+    The strategy has written the keys of a new Pod into the selector's matchExpressions before, so a key that the user
+    had there, too, is there twice now. Upstream's path for that leaves "matchLabelKeys" out: `term[0]`.
+    """
+    errors = _validate_label_keys(f"{path}.matchLabelKeys", match, selector)
+    errors += _validate_label_keys(f"{path}.mismatchLabelKeys", mismatch, selector)
+    if selector is not None:
+        last_index = {key: index for index, key in enumerate(match)}
+        seen = set(selector.get("matchLabels") or ())
+        for expression in selector.get("matchExpressions", ()):
+            key = expression.get("key", "")
+            if key in last_index and key in seen:
+                detail = "exists in both matchLabelKeys and labelSelector"
+                errors.append(invalid(f"{path}[{last_index[key]}]", key, detail))
+            seen.add(key)
+    for index, key in enumerate(match):
+        if key in mismatch:
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            errors.append(invalid(f"{path}.matchLabelKeys[{index}]", key, detail))
+    return errors
 
 
 def _validate_label_keys(path: str, keys: Sequence[str], selector: Term | None) -> list[Cause]:
@@ -211,7 +234,7 @@ def _validate_spread(path: str, constraint: Term, others: Sequence[Term]) -> lis
         if constraint.get(name, "Honor") not in ("Honor", "Ignore"):
             errors.append(not_supported(f"{path}.{name}", constraint[name], ("Honor", "Ignore")))
     selector = constraint.get("labelSelector")
-    errors += _validate_label_keys(f"{path}.matchLabelKeys", constraint.get("matchLabelKeys", ()), selector)
+    errors += _validate_match_label_keys(path, constraint.get("matchLabelKeys", ()), (), selector)
     return errors + validate_label_selector(f"{path}.labelSelector", selector)
 
 

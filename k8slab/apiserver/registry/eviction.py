@@ -2,7 +2,8 @@
 
 Upstream: pkg/registry/core/pod/storage/eviction.go
 Simplified: a conflict on the budget is retried at once and without limit, upstream waits 500 ms, 20 times; a budget
-    with more than 2,000 disrupted Pods is not refused.
+    with more than 2,000 disrupted Pods is not refused. Nobody computes the status of the budgets in a simulated
+    cluster: an eviction under one is refused until the status is patched by hand.
 """
 
 from __future__ import annotations

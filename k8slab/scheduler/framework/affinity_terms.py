@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from k8slab.api.labels import AggregateError, Labels, Selector, selector_from_dict
 from k8slab.api.objects import Object
+from k8slab.scheduler.framework.spec_part import decoded_part
 
 __all__ = [
     "NO_AFFINITY",
@@ -32,6 +33,8 @@ __all__ = [
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+_SIDES = ("podAffinity", "podAntiAffinity")
 
 _Term = TypeVar("_Term")
 
@@ -101,12 +104,33 @@ def _weighted(raw: Mapping[str, Any], own_namespace: str) -> WeightedAffinityTer
     return WeightedAffinityTerm(raw.get("weight") or 0, _term(raw.get("podAffinityTerm") or {}, own_namespace))
 
 
+def _sides(affinity: Any) -> Mapping[str, Any]:
+    """podAffinity and podAntiAffinity, as far as they are there. ValueError that names the path."""
+    named = isinstance(affinity, Mapping)
+    sides = {name: affinity[name] for name in _SIDES if affinity.get(name)} if named else affinity
+    decoded: Mapping[str, Any] = decoded_part("affinity", sides) if sides else {}
+    for side, kinds in decoded.items():
+        for kind, terms in kinds.items():
+            for index, term in enumerate(terms):
+                inner = ".podAffinityTerm" if kind == _PREFERRED else ""
+                if not (term["podAffinityTerm"] if inner else term)["topologyKey"]:
+                    where = f"spec.affinity.{side}.{kind}[{index}]{inner}.topologyKey"
+                    raise ValueError(f"{where}: '': expected the key of a label of Nodes")
+    return decoded
+
+
 def pod_affinity_terms(pod: Object) -> PodAffinityTerms:
     """The parsed terms of a Pod; `NO_AFFINITY` itself when it has none."""
-    affinity = (pod.get("spec") or {}).get("affinity") or {}
-    near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-    if not near and not far:
+    affinity = (pod.get("spec") or {}).get("affinity")
+    if not affinity:
         return NO_AFFINITY
+    try:
+        sides = _sides(affinity)
+    except ValueError as error:
+        return NO_AFFINITY._replace(error=str(error))
+    if not sides:
+        return NO_AFFINITY
+    near, far = sides.get("podAffinity") or {}, sides.get("podAntiAffinity") or {}
     namespace = pod["metadata"].get("namespace") or "default"
     errors: list[str] = []
 

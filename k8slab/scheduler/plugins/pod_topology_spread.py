@@ -44,6 +44,7 @@ from k8slab.scheduler.plugins.spread_constraints import (
     count_matching,
     default_selector,
     has_all_keys,
+    own_constraints,
     parse_constraints,
 )
 
@@ -330,9 +331,9 @@ class PodTopologySpread:
     # -- inside ------------------------------------------------------------------------------------
 
     def _constraints(self, pod: Object, action: str) -> list[TopologySpreadConstraint]:
-        """The Pod's constraints of this kind, or the default ones if it has none of any kind."""
+        """The Pod's constraints of this kind, or the default ones if it has none of any kind. ValueError: see there."""
         features = self._handle.features
-        own = pod["spec"].get("topologySpreadConstraints")
+        own = own_constraints(pod)
         labels = labels_of(pod)
         if own:
             return parse_constraints(own, labels, action, features)

@@ -16,6 +16,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
 from k8slab.api.tolerations import find_matching_untolerated_taint, is_scheduling_taint
 from k8slab.scheduler.framework import Gates, Lister, NodeInfo, PodInfo, labels_of, namespace_of
+from k8slab.scheduler.framework.spec_part import decoded_part
 
 __all__ = [
     "DO_NOT_SCHEDULE",
@@ -27,6 +28,7 @@ __all__ = [
     "count_matching",
     "default_selector",
     "has_all_keys",
+    "own_constraints",
     "parse_constraints",
 ]
 
@@ -53,12 +55,26 @@ class TopologySpreadConstraint(NamedTuple):
     honors_taints: bool = False
 
 
+def own_constraints(pod: Object) -> Sequence[Mapping[str, Any]]:
+    """`spec.topologySpreadConstraints`. ValueError that names the path for what the API server would have refused and
+    nothing can be computed from."""
+    given = pod["spec"].get("topologySpreadConstraints")
+    constraints: Sequence[Mapping[str, Any]] = decoded_part("topologySpreadConstraints", given) if given else ()
+    for index, constraint in enumerate(constraints):
+        where = f"spec.topologySpreadConstraints[{index}]"
+        if constraint["maxSkew"] <= 0:
+            raise ValueError(f"{where}.maxSkew: {constraint['maxSkew']}: expected a number greater than zero")
+        if not constraint["topologyKey"]:
+            raise ValueError(f"{where}.topologyKey: '': expected the key of a label of Nodes")
+    return constraints
+
+
 def parse_constraints(
     raw: Iterable[Mapping[str, Any]], labels: Labels, action: str, features: Gates
 ) -> list[TopologySpreadConstraint]:
     """The constraints whose `whenUnsatisfiable` is `action`. `labels`: the Pod's, for matchLabelKeys.
 
-    ValueError for a selector that does not parse.
+    `raw`: `own_constraints`, or checked default ones. ValueError for a selector that does not parse.
     """
     policies = features.enabled("NodeInclusionPolicyInPodTopologySpread")
     return [

@@ -477,3 +477,59 @@ def test_label_keys_need_a_selector(bench: Bench) -> None:
     bench.pod("other")
     message = refused(bench, 422, "create", PODS, "p", pod)
     assert "matchLabelKeys: Forbidden: must not be specified when labelSelector is not set" in message
+
+
+SELECTED_TWICE = "exists in both matchLabelKeys and labelSelector"
+LISTED_TWICE = "exists in both matchLabelKeys and mismatchLabelKeys"
+BY_APP = {"matchLabels": {"app": "web"}}
+
+
+@pytest.mark.parametrize(
+    ("selector", "keys", "at", "key"),
+    [
+        pytest.param(BY_APP, ["app"], "[0]", "app", id="a key of matchLabels"),
+        pytest.param(
+            {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+            ["hash", "app"],
+            "[1]",
+            "app",
+            id="a key of matchExpressions, the second in the list",
+        ),
+        pytest.param(BY_APP, ["hash", "hash"], "[1]", "hash", id="a key listed twice"),
+    ],
+)
+def test_a_label_key_that_the_selector_has_already_is_refused_where_upstream_says(
+    selector: dict[str, Any], keys: list[str], at: str, key: str, bench: Bench
+) -> None:
+    term = {"labelSelector": selector, "topologyKey": "zone", "matchLabelKeys": keys}
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    soft = {"podAffinity": {preferred: [{"weight": 1, "podAffinityTerm": term}]}}
+    spread = [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    bench.pod("other")
+    for path, field in (
+        (f"spec.affinity.podAffinity.{preferred}[0].podAffinityTerm", {"affinity": soft}),
+        ("spec.topologySpreadConstraints[0]", {"topologySpreadConstraints": spread}),
+    ):
+        spec = {"containers": [{"name": "c", "image": "i:1"}], **field}
+        pod = {"metadata": {"name": "p", "labels": {"app": "web", "hash": "1"}}, "spec": spec}
+        message = refused(bench, 422, "create", PODS, "p", pod)
+        assert message == f'Pod "p" is invalid: {path}{at}: Invalid value: "{key}": {SELECTED_TWICE}'
+
+
+def test_a_label_key_that_the_pod_does_not_carry_is_not_merged_and_so_may_be_in_the_selector(bench: Bench) -> None:
+    term = {"labelSelector": BY_APP, "matchLabelKeys": ["app", "app"], "topologyKey": "zone"}
+    spread = [{**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    bench.pod("other")
+    spec = {"containers": [{"name": "c", "image": "i:1"}], "topologySpreadConstraints": spread}
+    made = bench.call("create", PODS, "p", {"metadata": {"name": "p"}, "spec": spec})["spec"]
+    assert made["topologySpreadConstraints"] == spread
+
+
+def test_a_key_in_both_lists_is_named_in_match_label_keys(bench: Bench) -> None:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    term = {"labelSelector": BY_APP, "topologyKey": "zone", "matchLabelKeys": ["a", "b"], "mismatchLabelKeys": ["b"]}
+    spec = {"containers": [{"name": "c", "image": "i:1"}], "affinity": {"podAntiAffinity": {required: [term]}}}
+    bench.pod("other")
+    message = refused(bench, 422, "create", PODS, "p", {"metadata": {"name": "p"}, "spec": spec})
+    path = f"spec.affinity.podAntiAffinity.{required}[0]"
+    assert message == f'Pod "p" is invalid: {path}.matchLabelKeys[1]: Invalid value: "b": {LISTED_TWICE}'

@@ -301,8 +301,13 @@ def test_the_namespace_argument_is_for_objects_that_name_none(cluster: Cluster) 
              "spec": {"defaultBackend": {"service": {"name": "s", "port": {"number": 80}}}}},
             "stored; nothing in this simulation acts on Ingress objects",
         ),
+        (
+            {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"},
+             "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}},
+            "stored; nobody here works out status.disruptionsAllowed: until you patch it, the budget counts as used up",
+        ),
     ],
-    ids=["data", "acted on", "foreign", "built in, not acted on"],
+    ids=["data", "acted on", "foreign", "built in, not acted on", "heeded by the scheduler, kept by nobody"],
 )  # fmt: skip
 def test_what_is_only_stored_is_said(cluster: Cluster, obj: dict[str, Any], note: str) -> None:
     [one] = cluster.apply(obj)

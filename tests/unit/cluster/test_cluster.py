@@ -300,6 +300,57 @@ def test_explain_names_the_reason(cluster: Cluster) -> None:
     assert "event Warning FailedScheduling: 0/2 nodes are available" in str(told)
 
 
+def priority_class(name: str, value: int) -> dict[str, Any]:
+    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+
+
+def prioritised(name: str, cpu: str, priority: str, **spec: Any) -> dict[str, Any]:
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"priorityClassName": priority, "containers": [container], **spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": name}}, "spec": spec}
+
+
+def test_explain_says_for_whom_a_node_keeps_its_room() -> None:
+    cluster = Cluster(nodes=[NodeConfig("n0", cpu="4")])
+    cluster.apply([priority_class("low", 1), priority_class("high", 2), prioritised("v", "3", "low")])
+    cluster.run(for_ms=10_000)
+    cluster.apply(prioritised("p", "3", "high"))
+    cluster.run(for_ms=60)
+    cluster.apply(prioritised("w", "500m", "low"))
+    cluster.run(for_ms=60)
+    told = cluster.explain("pod/w").lines
+    assert "  n0: Insufficient cpu (room is kept for default/p, nominated for this node)" in told
+    cluster.close()
+
+
+@pytest.mark.parametrize(
+    ("allowed", "victim"),
+    [
+        pytest.param(None, "other", id="nobody computes a budget's status, so the budget counts as used up"),
+        pytest.param(1, "guarded", id="a status patched by hand is heeded: the least important Pod goes"),
+    ],
+)
+def test_a_budget_allows_what_its_status_says(allowed: int | None, victim: str) -> None:
+    cluster = Cluster(nodes=[NodeConfig("n0", cpu="4"), NodeConfig("n1", cpu="4")])
+    classes = [priority_class(name, value) for value, name in enumerate(("low", "mid", "high"), 1)]
+    pods = [prioritised("guarded", "3", "low", nodeName="n0"), prioritised("other", "3", "mid", nodeName="n1")]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+    }
+    cluster.apply([*classes, *pods, budget])
+    cluster.run(for_ms=10_000)
+    if allowed is not None:
+        cluster.patch("pdb/b", {"status": {"disruptionsAllowed": allowed}}, subresource="status")
+    cluster.apply(prioritised("p", "3", "high"))
+    cluster.run(for_ms=100)
+    going = [pod["metadata"]["name"] for pod in cluster.objects("pods") if "deletionTimestamp" in pod["metadata"]]
+    assert going == [victim]
+    cluster.close()
+
+
 def test_why_walks_from_your_command_to_the_pod(web: Cluster) -> None:
     walk = web.why(a_pod(web))
     assert walk.events[0].actor == "you"

@@ -27,8 +27,9 @@ def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
             pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]),
             ["spec.volumes[0].persistentVolumeClaim"],
         ),
-        (pod(affinity={"nodeAffinity": {"x": 1}, "podAffinity": {"x": 1}}), ["spec.affinity.podAffinity"]),
-        (pod(topologySpreadConstraints=[{}]), ["spec.topologySpreadConstraints"]),
+        (pod(affinity={"nodeAffinity": {"x": 1}, "podAffinity": {"x": 1}, "podAntiAffinity": {"x": 1}}), []),
+        (pod(topologySpreadConstraints=[{}]), []),
+        (pod(runtimeClassName="gvisor"), ["spec.runtimeClassName"]),
         (
             {
                 "apiVersion": "apps/v1",
@@ -48,8 +49,9 @@ def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
         "a variable from elsewhere is not looked up",
         "an empty folder is harmless",
         "a claim is not mounted",
-        "Pod affinity is not looked at, node affinity is",
-        "spread is not looked at",
+        "affinity of all kinds is looked at",
+        "spread is looked at",
+        "nobody looks up a runtime class",
         "a Deployment's template is looked into",
         "nobody makes a load balancer",
         "a Job is named as a whole elsewhere",

@@ -115,6 +115,31 @@ def test_all_victims_go_and_the_pod_is_bound_once() -> None:
     assert len(world.events("Preempted")) == 3
 
 
+@pytest.mark.parametrize(
+    ("victims", "text"),
+    [
+        pytest.param([f"v{n}" for n in range(3)], "default/v0, default/v1, default/v2", id="few are all named"),
+        pytest.param(
+            [f"v{n}" for n in range(12)],
+            "default/v0, default/v1, default/v2, default/v3 and 8 more",
+            id="of many as many as fit into 60 characters",
+        ),
+        pytest.param(["v" * 60], f"default/{'v' * 60}", id="one is named in full"),
+        pytest.param(["v" * 60, "w"], f"default/{'v' * 60} and 1 more", id="the first is always named in full"),
+    ],
+)
+def test_the_story_names_the_victims(victims: list[str], text: str) -> None:
+    world = World()
+    world.server.put(NODES, node("a", str(len(victims))))
+    for name in victims:
+        world.server.put(PODS, running(name, "a"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", str(len(victims)), priority=10))
+    world.run(20)
+    (event,) = [event for event in world.loop.trace if event.kind == "schedule.preempt"]
+    assert event.data["victims"] == text
+
+
 def test_the_pod_is_held_back_until_the_last_victim_is_told() -> None:
     world = World()
     world.server.put(NODES, node("a", "2"))
@@ -163,6 +188,36 @@ def test_a_budget_protects_its_pods() -> None:
     world.server.put(PODS, pod("vip", "1", priority=10))
     world.run(3_000)
     assert world.pods() == {"db": "a", "vip": "b"}
+
+
+def test_an_explanation_keeps_room_for_a_nominated_pod_as_the_scheduler_does() -> None:
+    world = World(graceful=True)
+    world.server.put(NODES, node("a", "4"))
+    world.server.put(PODS, running("low", "a", "3"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", "3", priority=10))
+    world.run(20)
+    world.server.put(PODS, pod("small", "500m"))  # beside "low" there is room, beside "low" and "vip" there is not
+    world.run(20)
+    (condition,) = world.pod("small")["status"]["conditions"]
+    assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    row = world.scheduler.explain(world.pod("small")).node("a")
+    assert (row.feasible, row.reasons, row.kept_for) == (False, ["Insufficient cpu"], ["default/vip"])
+    assert world.scheduler.explain(pod("small", "500m")).view()["nodes"]["a"]["kept_for"] == ["default/vip"]
+
+
+def test_an_explanation_names_no_nominated_pod_where_it_changes_nothing() -> None:
+    world = World(graceful=True)
+    world.server.put(NODES, node("a", "4"))
+    world.server.put(PODS, running("low", "a", "3"))
+    world.run(20)
+    world.server.put(PODS, pod("vip", "3", priority=10))
+    world.run(20)
+    more_important = pod("top", "500m", priority=11)
+    too_large = pod("large", "9")
+    assert world.scheduler.explain(more_important).node("a").feasible
+    row = world.scheduler.explain(too_large).node("a")
+    assert (row.reasons, row.kept_for) == (["Insufficient cpu"], [])
 
 
 def test_a_less_important_nominated_pod_has_to_look_elsewhere() -> None:

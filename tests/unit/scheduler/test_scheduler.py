@@ -385,6 +385,23 @@ def test_the_same_failure_again_becomes_a_series() -> None:
     assert counts == [None, 4]
 
 
+def test_the_story_marks_a_message_that_it_shortens() -> None:
+    world = World()
+    labels = {"app": "web"}
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    world.server.put(NODES, node("a", labels={"kubernetes.io/hostname": "a"}))
+    for name in ("p", "q"):
+        made = pod(name, affinity=apart)
+        world.server.put(PODS, {**made, "metadata": {**made["metadata"], "labels": labels}})
+    world.run(20)
+    (event,) = [event for event in world.loop.trace if event.kind == "schedule.fail"]
+    whole = "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules"
+    told = event.data["message"]
+    assert told == whole[:63] + "…" and len(told) == 64
+    assert world.events("q")[0][1].startswith(whole), "the Event has it all"
+
+
 def test_explain_shows_the_cluster_as_it_is_and_leaves_it_so() -> None:
     world = World()
     world.server.put(NODES, node("a", "1"))

@@ -22,6 +22,7 @@ from k8slab.scheduler.plugins.spread_constraints import default_selector
 from tests.scheduling import node, pod, profile
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def plugin(
@@ -127,6 +128,69 @@ def test_a_bad_selector_is_an_error_with_the_reason() -> None:
     status = subject.pre_score(state, spread(soft), [])
     soft_text = "calculating preScoreState: obtaining pod's soft topology spread constraints"
     assert (status.code, status.message) == (Code.ERROR, f"{soft_text}: {text}")
+
+
+GOOD_TERM = {"labelSelector": {}, "topologyKey": "zone"}
+
+
+@pytest.mark.parametrize("action", ["DoNotSchedule", "ScheduleAnyway"])
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        pytest.param({"maxSkew": "1"}, "[0].maxSkew: '1': expected a 32-bit integer", id="a text as number"),
+        pytest.param({"maxSkew": None}, "[0].maxSkew: 0: expected a number greater than zero", id="no skew"),
+        pytest.param({"maxSkew": -5}, "[0].maxSkew: -5: expected a number greater than zero", id="a skew below zero"),
+        pytest.param({"topologyKey": None}, "[0].topologyKey: '': expected the key of a label of Nodes", id="no key"),
+        pytest.param({"minDomains": "2"}, "[0].minDomains: '2': expected a 32-bit integer", id="domains as a text"),
+        pytest.param(
+            {"labelSelector": {"matchLabels": 3}}, "[0].labelSelector.matchLabels: 3: expected an object", id="a number"
+        ),
+    ],
+)
+def test_a_constraint_that_no_api_server_has_seen_gets_a_verdict_that_names_the_field(
+    changed: dict[str, Any], text: str, action: str
+) -> None:
+    result = Framework.from_profile().schedule(spread(constraint(whenUnsatisfiable=action, **changed)), zones(a=1, b=0))
+    assert result.status.code is Code.ERROR
+    assert result.message.endswith(f": spec.topologySpreadConstraints{text}")
+
+
+@pytest.mark.parametrize("side", ["podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize(
+    ("kind", "terms", "text"),
+    [
+        pytest.param(REQUIRED, [None], "[0].topologyKey: '': expected the key of a label of Nodes", id="a null term"),
+        pytest.param(REQUIRED, GOOD_TERM, f": {GOOD_TERM}: expected a list", id="a term where a list should be"),
+        pytest.param(
+            REQUIRED, [GOOD_TERM, {**GOOD_TERM, "namespaces": 3}], "[1].namespaces: 3: expected a list", id="the second"
+        ),
+        pytest.param(
+            PREFERRED,
+            [{"weight": "3", "podAffinityTerm": GOOD_TERM}],
+            "[0].weight: '3': expected a 32-bit integer",
+            id="a weight as a text",
+        ),
+        pytest.param(
+            PREFERRED,
+            [{"weight": 3}],
+            "[0].podAffinityTerm.topologyKey: '': expected the key of a label of Nodes",
+            id="a weight without a term",
+        ),
+    ],
+)
+def test_a_term_that_no_api_server_has_seen_gets_a_verdict_that_names_the_field(
+    kind: str, terms: Any, text: str, side: str
+) -> None:
+    incoming = pod(affinity={side: {kind: terms}})
+    result = Framework.from_profile().schedule(incoming, zones(a=1, b=0))
+    assert result.status.code is Code.UNSCHEDULABLE
+    assert f"parsing pod: spec.affinity.{side}.{kind}{text}. " in result.message
+
+
+def test_a_pod_on_a_node_whose_terms_are_broken_wants_nothing() -> None:
+    broken = pod("broken", node_name="a", affinity={"podAntiAffinity": {REQUIRED: [None]}})
+    result = Framework.from_profile().schedule(pod(), Snapshot.of([node("a")], [broken]))
+    assert result.node == "a"
 
 
 @pytest.mark.parametrize(
