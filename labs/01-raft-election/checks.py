@@ -936,7 +936,7 @@ QUIET = {
     "either": [
         "Neither a request that is refused nor a leader of the past may start the timer anew. Which one does?",
         "Replay the schedule without one of the two steps.",
-        "In on_heartbeat: look at the term first, then at the timer. In on_request_vote: restart_timer with a yes only.",
+        "In on_heartbeat: look at the term first, then at the timer. In on_request_vote: restart it with a yes only.",
     ],
 }
 VOTES: dict[str, list[str]] = {
