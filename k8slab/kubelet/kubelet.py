@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from k8slab.api.errors import AlreadyExistsError, ConflictError, NotFoundError, StatusError
-from k8slab.api.objects import Object, key_of
+from k8slab.api.objects import Object, freeze, key_of
 from k8slab.api.pod_requests import resource_list
 from k8slab.api.scheme import LEASES, NODES, PODS
 from k8slab.api.times import micro_time
@@ -37,18 +37,21 @@ __all__ = ["Kubelet"]
 
 _RETRY_MS = 200
 _LEASE_SECONDS = 40
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _DEADLINE = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 
 
 class _PodWorker:
-    """The latest Pod a worker has been given, and where it waits. `said`: the revision of the Pod, and what was known
-    of its sandbox, when its status last said all there is to say."""
+    """The latest Pod a worker has been given, and where it waits. `end_cause`: the event by which the watch brought
+    that this Pod has to end, or sooner, until the worker acts on it. `said`: the revision of the Pod, and what was
+    known of its sandbox, when its status last said all there is to say."""
 
-    __slots__ = ("gone", "news", "pod", "said")
+    __slots__ = ("end_cause", "gone", "news", "pod", "said")
 
     def __init__(self, loop: Loop, pod: Object) -> None:
         self.pod = pod
         self.gone = False
+        self.end_cause: int | None = None
         self.said: tuple[str, tuple[Any, ...]] | None = None
         self.news = Waiters(loop)
 
@@ -216,6 +219,8 @@ class Kubelet:
         uid = pod["metadata"]["uid"]
         worker = self._workers.get(uid)
         if worker is not None:
+            if _end_of(pod) != _end_of(worker.pod):
+                worker.end_cause = self.loop.trace.current
             worker.pod = pod
             worker.news.wake()
             return
@@ -273,7 +278,7 @@ class Kubelet:
             self._waiting.pop(pod["metadata"]["uid"], None)
         worker = self._workers.get(pod["metadata"]["uid"])
         if worker is not None:
-            worker.gone = True
+            worker.gone, worker.end_cause = True, self.loop.trace.current
             worker.news.wake()
 
     async def _work(self, worker: _PodWorker, sandbox: PodSandbox) -> None:
@@ -281,6 +286,8 @@ class Kubelet:
         while True:
             now, pod, gone = self.loop.clock.now_ms, worker.pod, worker.gone
             is_deleted = gone or "deletionTimestamp" in pod["metadata"]
+            if worker.end_cause is not None:
+                self.loop.trace.current, worker.end_cause = worker.end_cause, None
             self._report(sandbox, pod, sandbox.update(pod, now))
             self._end(sandbox, pod, now, gone=gone)
             self._report(sandbox, pod, sandbox.advance(now))
@@ -383,7 +390,7 @@ class Kubelet:
             return False
         else:
             if worker.pod is pod:
-                worker.pod = written
+                worker.pod = _with_deletion_of(pod, written)
         return True
 
     async def _remove(self, worker: _PodWorker) -> bool:
@@ -410,6 +417,21 @@ def _field_path(sandbox: PodSandbox, container: str) -> str:
         return ""
     is_init = any(c.name == container and c.is_init for c in sandbox.containers)
     return f"spec.{'initContainers' if is_init else 'containers'}{{{container}}}"
+
+
+def _end_of(pod: Object) -> tuple[object, ...]:
+    """What of a Pod in the API says that it has to end, and how soon."""
+    return *(pod["metadata"].get(field) for field in _DELETION), has_ended(pod)
+
+
+def _with_deletion_of(pod: Object, written: Object) -> Object:
+    """`written`, the answer to a patch, deleted only if `pod` is: of a deletion the watch tells."""
+    old, new = pod["metadata"], written["metadata"]
+    if all(old.get(field) == new.get(field) for field in _DELETION):
+        return written
+    metadata = {key: value for key, value in new.items() if key not in _DELETION}
+    metadata |= {field: old[field] for field in _DELETION if field in old}
+    return freeze({**written, "metadata": metadata})  # type: ignore[no-any-return]
 
 
 def _includes(status: Object, part: Object) -> bool:

@@ -209,6 +209,9 @@ def _judged(check: Check, record: Record, elsewhere: Collection[str]) -> Broken 
         found = one.result
         if not check.structured and isinstance(found, (list, dict)):
             found = Odd(type(found).__name__, repr(found)[:60])  # a judge may compare and hash what it sees
+        if isinstance(found, Odd) and found.type == "str":  # all other texts are plain
+            why = f"{' '.join(one.op)!r} returned a text that is too long for an answer"
+            return Broken(one.number, why, "odd")
         if isinstance(found, Odd):
             return Broken(one.number, f"{' '.join(one.op)!r} returned {found}, expected a single plain value", "odd")
     try:

@@ -448,6 +448,7 @@ class RaftCluster:
 
         ValueError: another text, or a member that cannot do it.
         """
+        self.check_open()
         verb, *words = text.split() if isinstance(text, str) and text.strip() else [""]
         deeds: dict[tuple[str, int], Callable[..., None]] = {
             ("crash", 1): self.crash,
@@ -457,14 +458,14 @@ class RaftCluster:
             ("heal", 0): self.heal,
         }
         deed = deeds.get((verb, len(words)))
-        if deed is None or not all(word.isdecimal() for word in words):
+        if deed is None or not all(word.isascii() and word.isdecimal() for word in words):
             raise ValueError(f"command {text!r}: expected crash N, restart N, cut N N, heal N N or heal")
         deed(*map(int, words))
 
     def skew(self, id: int, percent: int) -> None:
         """A member's clock runs at `percent` of the true rate: 200 makes its timeouts half as long."""
-        if percent <= 0:
-            raise ValueError(f"percent {percent!r}: expected more than 0")
+        self.check_open()
+        check_number("percent", percent, 1)
         self._member(id).tick_ms = max(1, self._tick_ms * 100 // percent)
 
     # -- running and looking -----------------------------------------------------------------------

@@ -7,6 +7,7 @@ Simplified: a change of configuration is kept as JSON in its entry, not as proto
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -194,6 +195,8 @@ class ConfChangeSingle(NamedTuple):
 
 _CHANGES = {"v": "AddNode", "l": "AddLearnerNode", "r": "RemoveNode", "u": "UpdateNode"}
 _LETTERS = {name: letter for letter, name in _CHANGES.items()}
+_WORD = re.compile(f"[{''.join(_CHANGES)}][0-9]{{1,20}}")
+_LARGEST_ID = 2**64 - 1
 
 
 class ConfChange(NamedTuple):
@@ -218,7 +221,7 @@ class ConfChange(NamedTuple):
             raise RaftError(f"changes {text!r}: expected text, such as v4")
         changes = []
         for word in text.split():
-            if word[0] not in _CHANGES or not word[1:].isdecimal():
+            if not _WORD.fullmatch(word):
                 raise RaftError(f"change {word!r}: expected v, l, r or u and a node id, such as v4")
             changes.append(ConfChangeSingle(_CHANGES[word[0]], int(word[1:])))
         found = cls(tuple(changes), transition, v1)
@@ -235,8 +238,8 @@ class ConfChange(NamedTuple):
                 raise RaftError(f"change {change!r}: expected one such as ConfChangeSingle('AddNode', 4)")
             if change.type not in list(_LETTERS):
                 raise RaftError(f"type {change.type!r} of a change: expected one of {', '.join(_LETTERS)}")
-            if type(change.node) is not int or change.node < 0:
-                raise RaftError(f"node {change.node!r} of a change: expected a whole number, at least 0")
+            if type(change.node) is not int or not 0 <= change.node <= _LARGEST_ID:
+                raise RaftError(f"node {change.node!r} of a change: expected a number from 0 to {_LARGEST_ID}")
         if transition not in get_args(Transition):
             raise RaftError(f"transition {transition!r}: expected one of {', '.join(get_args(Transition))}")
         if v1 and len(changes) != 1:

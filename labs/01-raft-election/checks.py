@@ -24,12 +24,17 @@ FEWEST_WAITS = 6
 
 
 class Said(NamedTuple):
-    """One thing that a step told: `asks 3 5/2 @12` in words."""
+    """One thing that a step told: `asks 3 5/2 @12` in words, or `heartbeat 3 @12-40`: in each of these ticks."""
 
     kind: str
     term: int
     last: str = ""  # of asks: index/term; of saves: whom it voted for
     tick: int = 0
+    until: int = 0  # the last tick of several
+
+    @property
+    def ticks(self) -> range:
+        return range(self.tick, self.until + 1)
 
 
 @dataclass
@@ -90,8 +95,8 @@ def told(steps: Sequence[Step]) -> Iterator[tuple[Told, View]]:
 
 
 def _said(words: list[str]) -> Said:
-    tick = int(words.pop()[1:]) if words[-1].startswith("@") else 0
-    return Said(words[0], int(words[1]), words[2] if len(words) > 2 else "", tick)
+    first, _, last = words.pop()[1:].partition("-") if words[-1].startswith("@") else ("0", "", "")
+    return Said(words[0], int(words[1]), words[2] if len(words) > 2 else "", int(first), int(last or first))
 
 
 def _take_in(view: View, one: Told) -> None:
@@ -140,14 +145,14 @@ class Timer:
     surely: int = 0
     maybe: int = 0
     since: str = "the start"
-    refused: bool = False  # since then a request was refused, or an old heartbeat heard
-    old: bool = False
+    refused: int = 0  # the step in which a request was refused since then, the last one
+    old: int = 0  # the same of an old heartbeat
     grows: list[int] = field(default_factory=list)  # silences between two elections with nothing in between
     first: dict[tuple[int, str, int], int] = field(default_factory=dict)  # size, seed, start -> its first silence
 
     def starts(self, since: str) -> None:
         self.surely = self.maybe = self.now
-        self.since, self.refused, self.old = since, False, False
+        self.since, self.refused, self.old = since, 0, 0
 
 
 _IMPATIENT = {"a leader's heartbeat": "deaf-to-heartbeats", "its vote": "votes-and-asks"}
@@ -168,17 +173,28 @@ def _timed(steps: Sequence[Step]) -> Iterator[tuple[Told, View, Timer, Broken | 
             timer.starts("its vote")
         elif one.term > view.term or one.role != view.role:
             timer.maybe = timer.now
-        else:
-            timer.refused |= one.verb == "ask"
-            timer.old |= one.verb == "heartbeat"
+        elif one.verb == "ask":
+            timer.refused = one.step.number
+        elif one.verb == "heartbeat":
+            timer.old = one.step.number
         if one.role == "leader" != view.role and one.verb != "vote" and view.size > 1:
-            broken = Broken(one.step.number, "n1 leads, and nobody has voted for it", "uninvited")
+            broken = _unelected(one, view)
         yield one, view, timer, broken
+
+
+def _unelected(one: Told, view: View) -> Broken:
+    """It leads since a step in which nobody voted for it."""
+    if one.verb == "tick" and one.term > view.term:
+        why = f"n1 leads with 1 of {view.size} votes, its own; {view.majority} are a majority"
+        return Broken(one.step.number, why, "own-vote")
+    return Broken(one.step.number, "n1 leads, and nobody has voted for it", "uninvited")
 
 
 def _ticks(one: Told, view: View, timer: Timer) -> Broken | None:
     alone = view.size == 1  # who is alone need not ask: its first heartbeat is its election
-    asks = {said.tick for said in one.said if said.kind == "asks" or (alone and said.kind == "heartbeat")}
+    asks = {
+        tick for said in one.said if said.kind == "asks" or (alone and said.kind == "heartbeat") for tick in said.ticks
+    }
     leads = view.role == "leader"
     for tick in range(1, int(one.op[1] if len(one.op) > 1 else 1) + 1):
         timer.now += 1
@@ -203,12 +219,20 @@ def _ticks(one: Told, view: View, timer: Timer) -> Broken | None:
             leads = alone
         elif timer.now - timer.maybe > LATEST:
             why = f"{timer.now - timer.maybe} ticks after {timer.since} n1 is still a {view.role}"
-            if timer.refused:
-                return Broken(one.step.number, f"{why}: a request that it refused kept it quiet", "kept-quiet")
-            if timer.old:
-                return Broken(one.step.number, f"{why}: a leader of the past kept it quiet", "old-heartbeat")
-            return Broken(one.step.number, why, "waits-for-ever")
+            return _kept_quiet(one.step.number, why, timer)
     return None
+
+
+def _kept_quiet(step: int, why: str, timer: Timer) -> Broken:
+    """By what? When a request was refused and an old heartbeat was heard, either may have been it."""
+    if timer.refused and timer.old:
+        either = f"a leader of the past (step {timer.old}) or a request that it refused (step {timer.refused})"
+        return Broken(step, f"{why}: {either} kept it quiet", "either")
+    if timer.refused:
+        return Broken(step, f"{why}: a request that it refused kept it quiet", "kept-quiet")
+    if timer.old:
+        return Broken(step, f"{why}: a leader of the past kept it quiet", "old-heartbeat")
+    return Broken(step, why, "waits-for-ever")
 
 
 def times_out(steps: Sequence[Step]) -> Broken | None:
@@ -263,7 +287,7 @@ def _is_a_ladder(waits: list[int]) -> bool:
 
 def _silent(broken: Broken | None) -> Broken | None:
     """Of what is wrong with the timer that nothing happens: else a node that never asks would pass."""
-    return broken if broken and broken.cause in ("waits-for-ever", "uninvited") else None
+    return broken if broken and broken.cause in ("waits-for-ever", "uninvited", "own-vote") else None
 
 
 def asks_rightly(steps: Sequence[Step]) -> Broken | None:
@@ -430,7 +454,7 @@ def _won(one: Told, view: View) -> Broken | None:
     if one.role == "leader" and view.role == "follower":
         return Broken(one.step.number, f"n1 is a follower, hears of a vote, and leads in term {one.term}", "uninvited")
     if one.role == "leader" and votes < view.majority:
-        why = f"n1 leads with {votes} of {view.size} votes; {view.majority} are a majority"
+        why = f"n1 leads with {votes} of {view.size} votes, its own included; {view.majority} are a majority"
         extras = [*view.extras, *([] if counts else [_extra(view, one.op)])]
         return Broken(one.step.number, why, extras[0] if extras else "too-few")
     if one.role == "candidate" and counts and votes >= view.majority:
@@ -460,8 +484,9 @@ def leader_speaks(steps: Sequence[Step]) -> Broken | None:
             return Broken(one.step.number, f"n1 leads in term {one.term} and tells nobody", "says-nothing")
         if one.verb == "tick" and view.role == "leader":
             times = int(one.op[1]) if len(one.op) > 1 else 1
-            if len(beats) != times:
-                why = f"n1 led for {times} ticks and sent {len(beats)} heartbeats"
+            sent = sum(len(said.ticks) for said in beats)
+            if sent != times:
+                why = f"n1 led for {times} ticks and sent {sent} heartbeats"
                 return Broken(one.step.number, why, "falls-silent")
             if any(said.kind == "asks" for said in one.said):
                 return Broken(one.step.number, "n1 leads and asks for votes", "asks-as-leader")
@@ -521,6 +546,7 @@ class World:
     is_lossy: bool = False
     calm: str = ""  # who leads, with nothing disturbed since
     since: dict[str, int] = field(default_factory=dict)  # the term in which each asked since the last split
+    asked: set[tuple[str, int]] = field(default_factory=set)
     leaders: dict[int, str] = field(default_factory=dict)
     committed: list[tuple[int, int]] = field(default_factory=list)  # (term, index)
     votes: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -570,6 +596,7 @@ def _note(world: World, event: Event) -> None:
         world.calm = words[1]
     elif event.kind == "asks":
         world.since[words[1]] = int(words[2])
+        world.asked.add((words[1], int(words[2])))
     elif event.kind == "leads":
         world.leaders.setdefault(int(words[2]), words[1])
     elif event.kind == "votes":
@@ -612,12 +639,16 @@ def _unrest(event: Event, world: World) -> Broken | None:
 
 
 def _by_a_minority(event: Event, world: World) -> Broken | None:
+    if event.kind == "leads" and world.size > 1 and (event.words[1], int(event.words[2])) not in world.asked:
+        why = f"{event.words[1]} leads in term {event.words[2]}, and has asked nobody for a vote"
+        return Broken(event.step, why, "own-vote")
     if event.kind == "leads" and world.since.get(event.words[1]) == int(event.words[2]):
         side = world.side(event.words[1])
         if 2 * len(side) <= world.size:
             who, term = event.words[1:3]
             why = f"{who} became the leader of term {term}; it can reach {len(side)} of {world.size}, itself included"
-            return Broken(event.step, why, "minority")
+            cause = "half" if 2 * len(side) == world.size else "minority"
+            return Broken(event.step, why, cause)
     return None
 
 
@@ -889,6 +920,25 @@ SAVE = [
     "Every change of term or vote goes to the disk before anybody hears of it: before return.",
     "There are three places: a newer term, your own candidacy, a vote given.",
 ]
+OWN_VOTE = [
+    "It has voted for itself, and leads. Its own vote counts; how many more does it need?",
+    "How many are more than half of three? The group is the others and you: 2 * votes > len(others) + 1.",
+]
+QUIET = {
+    "kept-quiet": [
+        "One node with an old log asks and asks, and never wins. Whom does it keep from asking?",
+        "Only a vote that is given starts the timer anew; a no does not.",
+    ],
+    "old-heartbeat": [
+        "A leader that was cut off goes on speaking in its old term. May it hold up the new election?",
+        "In on_heartbeat: look at the term first, then at the timer.",
+    ],
+    "either": [
+        "Neither a request that is refused nor a leader of the past may start the timer anew. Which one does?",
+        "Replay the schedule without one of the two steps.",
+        "In on_heartbeat: look at the term first, then at the timer. In on_request_vote: restart it with a yes only.",
+    ],
+}
 VOTES: dict[str, list[str]] = {
     "refuses": [
         "Which of your conditions refuses this candidate? Go through figure 2, RequestVote, with the numbers shown.",
@@ -945,6 +995,7 @@ LAB = LabSpec(
                     "How many ticks had passed since the last election? A new one begins a new silence.",
                     "randrange(10, 20) gives 10 to 19; restart_timer belongs into become_candidate too.",
                 ],
+                "own-vote": OWN_VOTE,
                 "": [PLAIN],
             },
             setting="node",
@@ -968,6 +1019,7 @@ LAB = LabSpec(
                     "Draw from self.rng, the stream you were given: then a schedule runs the same way each time.",
                 ],
                 "narrow": ["10 to 19, each as likely as the others. Which numbers can your draw give?"],
+                "own-vote": OWN_VOTE,
                 "": ["First: does it ask at all, and not before 10 or after 19 ticks?"],
             },
             public=2,
@@ -993,6 +1045,8 @@ LAB = LabSpec(
                     "It has just given its vote. Should it not wait and see whether that candidate wins?",
                     "restart_timer where on_request_vote says yes.",
                 ],
+                **QUIET,
+                "own-vote": OWN_VOTE,
                 "": [PLAIN],
             },
             setting="node",
@@ -1009,14 +1063,8 @@ LAB = LabSpec(
             after_refusals,
             {
                 "votes": ["First the votes: the next checks say which of them are refused."],
-                "kept-quiet": [
-                    "One node with an old log asks and asks, and never wins. Whom does it keep from asking?",
-                    "Only a vote that is given starts the timer anew; a no does not.",
-                ],
-                "old-heartbeat": [
-                    "A leader that was cut off goes on speaking in its old term. May it hold up the new election?",
-                    "In on_heartbeat: look at the term first, then at the timer.",
-                ],
+                **QUIET,
+                "own-vote": OWN_VOTE,
                 "": [PLAIN],
             },
             setting="node",
@@ -1044,6 +1092,7 @@ LAB = LabSpec(
                     "In become_candidate: voted_for is me.",
                 ],
                 "no-candidate": ["What is role after the request went out?"],
+                "own-vote": OWN_VOTE,
                 "": [PLAIN],
             },
             setting="node",
@@ -1184,6 +1233,7 @@ LAB = LabSpec(
                     "How many are more than half of four? And of five?",
                     "The group is the others and you: 2 * votes > len(others) + 1.",
                 ],
+                "own-vote": OWN_VOTE,
                 "too-many": ["Your own vote counts too: it is there from the start of the election."],
                 "uninvited": ["Only a candidate can win. What was its role when the vote came?"],
                 "alone": ["A group of one: after voting for itself it has a majority. Who notices, and when?"],
@@ -1202,6 +1252,7 @@ LAB = LabSpec(
             },
             conversation,
             {
+                "own-vote": OWN_VOTE,
                 "says-nothing": ["The others may be about to lose patience. Return the first heartbeat from on_vote."],
                 "falls-silent": ['tick of a leader returns ("heartbeat", term), each time.'],
                 "asks-as-leader": ["Does a leader count the silence? Whose?"],
@@ -1290,14 +1341,17 @@ LAB = LabSpec(
             watches(_two_leaders, _no_leader, _by_a_minority),
             {
                 "one of three": "group 3 1; settle; split n1; run 60; heal; settle; run 20",
+                "two of five": "group 5 1; settle; split n1 n2; run 60; heal; settle; run 20",
                 "two and two": "group 4 1; settle; split n1 n2; run 60; heal; settle; run 20",
             },
             minorities,
             {
-                "minority": [
+                "own-vote": OWN_VOTE,
+                "half": [
                     "Two halves of four nodes: if two were enough, both halves would have a leader.",
-                    "More than half of the group, not of those who answer.",
+                    "The group is the others and you: 2 * votes > len(others) + 1.",
                 ],
+                "minority": ["More than half of the group, not of those who answer."],
                 "": [PLAIN],
             },
             public=4,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from playwright.sync_api import Browser
 
 from k8slab.drill import TITLES, DrillCard
 from tests.browser.visits import NARROW, PHONE, Visit, axe_violations, focused, settled, widgets_drawn
@@ -32,6 +33,29 @@ each_page_and_index = pytest.mark.parametrize("name", [*PAGES, *MADE_BY_SPHINX])
 # one page of each kind: a chapter, a lab, cards, tables, a reference page, the search
 KINDS = ["start/objects-and-apis", "labs/09-workqueue", "practice/drills", "reference/status", "reference/api/check"]
 MOST_STOPS = 400
+
+
+CODE = """<style>:root {{ --pst-color-surface: #fff; --pst-color-text-muted: #000 }} {css}</style>
+<article><pre style="width: 200px; margin: 0; padding: 8px; overflow: auto">&nbsp;
+{text}</pre></article>"""
+
+
+def test_code_that_goes_on_behind_the_edge_has_a_shadow_there_until_it_is_scrolled_to_its_end(browser: Browser) -> None:
+    css = (ROOT / "book" / "_static" / "k8slab.css").read_text(encoding="utf-8")
+    page = browser.new_page()
+
+    def edge(text: str, left: int = 0) -> bytes:
+        """The last pixels of the first line, which is empty."""
+        page.set_content(CODE.format(css=css, text=text))
+        page.locator("pre").evaluate("(pre, left) => { pre.scrollLeft = left }", left)
+        box = page.locator("pre").bounding_box()
+        assert box is not None
+        return page.screenshot(clip={"x": box["x"] + box["width"] - 8, "y": box["y"] + 2, "width": 8, "height": 10})
+
+    fits = edge("short")
+    assert edge("long " * 40) != fits
+    assert edge("long " * 40, left=10_000) == fits
+    page.close()
 
 
 def test_every_built_page_is_tested(book_html: Path) -> None:

@@ -102,6 +102,12 @@ def test_a_tuple_is_named_as_one() -> None:
     assert "returned a tuple, (None, False), expected a single plain value" in report.results[0].reason
 
 
+def test_a_text_that_is_too_long_is_named_as_one() -> None:
+    code = right() + "\n\nclass Long(WorkQueue):\n    def get(self):\n        return 'x' * 10_001\n"
+    report = judged(code + "\n\nWorkQueue = Long\n", "first-in-first-out")
+    assert "returned a text that is too long for an answer" in report.results[0].reason
+
+
 HELD = "import __main__\n__main__.hog = []\ntry:\n    while True: __main__.hog.append(bytearray(1 << 12))\n"
 HELD += "except MemoryError: pass\nwhile True: __main__.hog.append(bytearray(64))"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from k8slab.lab import find_lab, parse_script, replay, verify
+from k8slab.lab.inside import hint_for
 from k8slab.lab.show import recognised
 from tests.labs.taken import Taken
 
@@ -134,6 +135,90 @@ def test_each_start_has_a_disk_and_a_log_of_its_own() -> None:
     assert alone.record.steps[-1].result == "no 3; saves 3 nobody; follower 3"
     group = parse_script("group 3 1; settle; crash n1; restart n1")
     assert replay(LAB, code, LAB.spec.check("re-election"), group).broken is None
+
+
+MAJORITY = "2 * len(self.votes) > len(self.others) + 1"
+HALF_OF_THE_NUMBER = "len(self.votes) >= (len(self.others) + 1) // 2"
+ASKS_IN_EVERY_TICK = "        self.votes = {self.me}\n        self.restart_timer()", "        self.votes = {self.me}"
+
+
+def test_heartbeats_of_ticks_that_follow_each_other_are_told_as_one() -> None:
+    """n1 leads from the vote on; in the tick after the reply it is a follower."""
+    said = answers("leader-speaks", "tick 20; vote n2 1 yes; tick; tick 40; reply n3 5; tick 3")
+    assert said[1:] == ["heartbeat 1 @0; leader 1", "heartbeat 1 @1; leader 1", "heartbeat 1 @1-40; leader 1",
+                        "saves 5 nobody; follower 5", "follower 5"]  # fmt: skip
+
+
+def test_a_leader_that_misses_a_tick_is_still_found_out() -> None:
+    code = changed(
+        '        if self.role == "leader":\n            return "heartbeat"',
+        '        if self.role == "leader":\n            self.silence += 1\n            if self.silence % 7 == 0:\n'
+        '                return None\n            return "heartbeat"',
+    ).replace('        self.role = "leader"\n', '        self.role = "leader"\n        self.silence = 0\n')
+    script = parse_script("tick 20; vote n2 1 yes; tick 40")
+    broken = replay(LAB, code, LAB.spec.check("leader-speaks"), script).broken
+    assert broken is not None and broken.cause == "falls-silent"
+    assert broken.why == "n1 led for 40 ticks and sent 35 heartbeats"  # 40 // 7 are missing
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause", "reason"),
+    [
+        ((MAJORITY, HALF_OF_THE_NUMBER), "own-vote", "n1 leads with 1 of 3 votes, its own; 2 are a majority"),
+        (ASKS_IN_EVERY_TICK, "too-soon", "n1 asks for votes 1 ticks after its last election; 10 to 19 is the rule"),
+    ],
+    ids=["a leader for 585 ticks", "a candidate in each of 590 ticks"],
+)
+def test_who_talks_in_every_tick_is_told_what_is_wrong_and_not_that_it_talks(
+    wrong: tuple[str, str], cause: str, reason: str
+) -> None:
+    for script in ("tick 600", "group 3 1; tick 800"):
+        broken = replay(LAB, changed(*wrong), LAB.spec.check("every-silence-differs"), parse_script(script)).broken
+        assert broken is not None and (broken.cause, broken.why) == (cause, reason)
+
+
+def mutant(name: str) -> str:
+    return next(one.code for one in LAB.mutants() if one.name == name)
+
+
+def test_of_two_steps_that_may_have_kept_it_quiet_both_are_named() -> None:
+    script = "log 4 2; heartbeat n2 7; tick 8; heartbeat n3 6; tick 8; heartbeat n3 6; ask n4 7 1 1; tick 8"
+    check = LAB.spec.check("hears-the-leader")
+    broken = replay(LAB, mutant("the-past-restarts-the-timer"), check, parse_script(script)).broken
+    assert broken is not None and broken.cause == "either"
+    assert broken.why == (
+        "20 ticks after a leader's heartbeat n1 is still a follower: a leader of the past (step 6) or a request "
+        "that it refused (step 7) kept it quiet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "cause", "looks_like"),
+    [
+        (mutant("half-is-enough"), "half", ""),
+        (mutant("votes-by-majority-of-answers"), "minority", "Looks like 'votes-by-majority-of-answers'"),
+        (changed(MAJORITY, HALF_OF_THE_NUMBER), "own-vote", ""),
+    ],
+    ids=["half of the group", "more than half of those who answer", "the half, rounded down"],
+)
+def test_minorities_of_three_kinds_are_told_apart(code: str, cause: str, looks_like: str) -> None:
+    result = judged(code, only=["no-leader-in-a-minority"]).results[0]
+    assert result.causes[0] == cause
+    assert recognised(LAB, result).partition(":")[0] == looks_like
+
+
+@pytest.mark.parametrize("wrong", [HALF_OF_THE_NUMBER, "2 * len(self.votes) >= len(self.others) + 1"])
+def test_who_leads_with_its_own_vote_gets_a_hint_in_the_first_check_that_fails(wrong: str) -> None:
+    report = judged(changed(MAJORITY, wrong), only=["asks-when-silent"])
+    assert "its own; 2 are a majority" in report.results[0].reason
+    assert "how many more does it need?" in hint_for(LAB, report, "asks-when-silent", 1)
+
+
+def test_votes_are_counted_with_its_own_and_that_is_said() -> None:
+    script = parse_script("group 4; tick 20; vote n2 1 yes")
+    broken = replay(LAB, mutant("half-is-enough"), LAB.spec.check("majority-leads"), script).broken
+    assert broken is not None
+    assert broken.why == "n1 leads with 2 of 4 votes, its own included; 3 are a majority"
 
 
 ETCD_RESET = (

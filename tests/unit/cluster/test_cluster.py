@@ -363,6 +363,36 @@ def test_why_walks_from_your_command_to_the_pod(web: Cluster) -> None:
     assert "you create Deployment default/web" in str(walk)
 
 
+def plain_pod(name: str, cpu: str, priority: str) -> dict[str, Any]:
+    requests = {"resources": {"requests": {"cpu": cpu}}}
+    spec = {"containers": [{"name": "c", "image": "nginx:1", **requests}], "priorityClassName": priority}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize("by", ["you", "scheduler"], ids=["you delete it", "another Pod needs its place"])
+def test_why_of_a_pod_that_stops_goes_back_to_whoever_deleted_it(by: str) -> None:
+    cluster = Cluster(nodes=1, seed=7)
+    for name, value in (("low", 1), ("high", 100)):
+        group = "scheduling.k8s.io/v1"
+        cluster.apply({"apiVersion": group, "kind": "PriorityClass", "metadata": {"name": name}, "value": value})
+    cluster.apply(plain_pod("v", "3", "low"))  # of 4 that the node has
+    cluster.run()
+    cluster.run(for_ms=10_000)
+    if by == "you":
+        cluster.delete("pod/v")
+    else:
+        cluster.apply(plain_pod("p", "3", "high"), wait=False)
+    cluster.run(until=lambda: any(event.kind == "pod.stop" for event in cluster.trace))
+    *_, delete, serve, commit, watch, cache, stop = cluster.why("pod/v").events
+    assert (stop.kind, cache.kind, watch.kind) == ("pod.stop", "cache.update", "watch.event")
+    assert cache.data["key"] == "default/v" and cache.data["revision"] == commit.data["revision"]
+    assert stop.now_ms == cache.now_ms == watch.now_ms
+    assert (serve.kind, delete.actor, delete.data["verb"]) == ("serve", by, "delete")
+    kinds = [event.kind for event in cluster.why("pod/v").events]
+    assert ("schedule.preempt" in kinds) == (by == "scheduler")
+    cluster.close()
+
+
 def test_why_of_something_the_trace_does_not_know_is_an_error() -> None:
     cluster = Cluster(nodes=1, trace=False)
     cluster.apply(deployment(1))

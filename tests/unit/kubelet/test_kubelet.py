@@ -306,3 +306,38 @@ def test_not_ready_is_reported_and_taken_back() -> None:
 def test_negative_timings_are_refused_by_name(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
         Timings(**bad)
+
+
+def cause_of_the_stop(world: World) -> Any:
+    [stop] = [event for event in world.loop.trace if event.kind == "pod.stop"]
+    assert stop.cause is not None
+    return world.loop.trace.get(stop.cause)
+
+
+def test_what_stops_a_pod_is_the_deletion_that_the_watch_brought_however_long_it_was_quiet() -> None:
+    world = World()
+    world.put_pod()
+    world.loop.run(for_ms=10_000)
+    world.delete("web")
+    world.loop.run(for_ms=10)
+    cause = cause_of_the_stop(world)
+    assert (cause.now_ms, cause.kind, cause.data["delta"]) == (10_000, "cache.update", "Updated")
+    assert cause.data["revision"] == int(world.pod()["metadata"]["resourceVersion"])
+
+
+def test_a_deletion_that_the_answer_to_a_patch_tells_waits_for_the_watch() -> None:
+    world = World()
+    world.server.latency_ms = 5
+    world.put_pod(finalizers=["example.com/keep"])
+    world.loop.run(until=lambda: any(event.kind == "container.start" for event in world.loop.trace))
+    [stream] = [stream for stream in world.server.streams if stream.request.resource == PODS]
+    world.server.streams.remove(stream)  # the watch is slow
+    world.delete("web")
+    world.loop.run(for_ms=100)
+    assert world.ready() == "True"  # written since the deletion: the answer had it
+    assert "pod.stop" not in [event.kind for event in world.loop.trace]
+    late = world.loop.clock.now_ms
+    stream.send("MODIFIED", world.pod())
+    world.loop.run(for_ms=10)
+    cause = cause_of_the_stop(world)
+    assert (cause.now_ms, cause.kind) == (late, "cache.update")

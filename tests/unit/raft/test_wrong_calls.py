@@ -1,7 +1,8 @@
 """Calls that cannot be: each is refused by a sentence that names what was given and what is expected, and changes
 nothing.
 
-Spec: go.etcd.io/raft/v3 raft.go (Config.validate, stepLeader); etcd server/storage/wal, server/etcdserver/api/snap
+Spec: go.etcd.io/raft/v3 raft.go (Config.validate, stepLeader), raftpb/raft.proto (node_id is a uint64); etcd
+server/storage/wal, server/etcdserver/api/snap
 """
 
 from __future__ import annotations
@@ -124,6 +125,8 @@ CLOSED: dict[str, Callable[[RaftCluster], object]] = {
     "restart": lambda raft: raft.restart(1),
     "partition": lambda raft: raft.partition([1]),
     "a word of the picture": lambda raft: raft.command("heal"),
+    "another word": lambda raft: raft.command("x"),
+    "skew": lambda raft: raft.skew(1, 50),
 }
 
 
@@ -263,6 +266,13 @@ def test_a_change_that_a_follower_without_a_leader_drops_leaves_no_member_behind
         ("v9999", "auto", "change 'v9999': member 9999: expected a number from 1 to 50"),
         ("v0", "auto", "change 'v0': member 0: expected a number from 1 to 50"),
         ("v²", "auto", "change 'v²': expected v, l, r or u and a node id, such as v4"),
+        ("v٤", "auto", "change 'v٤': expected v, l, r or u and a node id, such as v4"),
+        ("v" + "9" * 5_000, "auto", f"change 'v{'9' * 5_000}': expected v, l, r or u and a node id, such as v4"),
+        (
+            "v99999999999999999999",
+            "auto",
+            "node 99999999999999999999 of a change: expected a number from 0 to 18446744073709551615",
+        ),
         (None, "auto", "changes None: expected text, such as v4"),
     ],
 )
@@ -397,7 +407,14 @@ WORDS = "crash N, restart N, cut N N, heal N N or heal"
         (lambda raft: raft.heal_link(3, 3), "member 3: expected two that differ"),
         *[
             (lambda raft, text=text: raft.command(text), f"command {text!r}: expected {WORDS}")
-            for text in ("crash ²", "", " ", None, 5)
+            for text in ("crash ²", "crash ٢", "", " ", None, 5)
+        ],
+        *[
+            (
+                lambda raft, percent=percent: raft.skew(1, percent),
+                f"percent {percent!r}: expected a whole number, at least 1",
+            )
+            for percent in (0, "50", True)
         ],
     ],
 )
@@ -447,11 +464,15 @@ ADD = ConfChangeSingle("AddNode", 4)
         ),
         (
             ConfChange((ConfChangeSingle("AddNode", "4"),)),  # type: ignore[arg-type]
-            "node '4' of a change: expected a whole number, at least 0",
+            "node '4' of a change: expected a number from 0 to 18446744073709551615",
         ),
         (
             ConfChange((ConfChangeSingle("AddNode", True),)),
-            "node True of a change: expected a whole number, at least 0",
+            "node True of a change: expected a number from 0 to 18446744073709551615",
+        ),
+        (
+            ConfChange((ConfChangeSingle("AddNode", 2**64),)),
+            "node 18446744073709551616 of a change: expected a number from 0 to 18446744073709551615",
         ),
         (
             ConfChange(("v4",)),  # type: ignore[arg-type]
