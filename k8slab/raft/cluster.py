@@ -563,7 +563,7 @@ class RaftCluster:
             self.members[id].check_invariants()
 
     def __repr__(self) -> str:
-        roles = ", ".join(f"{id} {member.view()['role']}" for id, member in self.members.items() if id in self.alive)
+        roles = ", ".join(f"{id}: {member.view()['role']}" for id, member in self.members.items() if id in self.alive)
         return f"<RaftCluster t={self.now_ms} ms: {roles}>"
 
 
