@@ -242,5 +242,6 @@ def best_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
         if len(left) < 2:
             break
         harm = [criterion(candidate) for candidate in left]
-        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == min(harm)]
+        least = min(harm)
+        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == least]
     return left

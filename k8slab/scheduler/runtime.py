@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
@@ -20,6 +21,7 @@ from k8slab.scheduler.framework import (
     BindPlugin,
     ClusterEventWithHint,
     Code,
+    Contribution,
     CycleState,
     EnqueueExtensions,
     FilterPlugin,
@@ -53,6 +55,7 @@ from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.tally import Tallies, Tally
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
@@ -61,6 +64,8 @@ if TYPE_CHECKING:
     from k8slab.scheduler.explain import Explanation
 
 __all__ = ["Factory", "Framework", "WeightedScore"]
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 Factory = Callable[[Mapping[str, Any], Any], Plugin]
 
@@ -107,6 +112,7 @@ class Framework:
         self.is_preempting: Callable[[str], bool] = lambda uid: False
         self._loop = loop
         self._snapshot = Snapshot()
+        self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
         self.plugins = self._instantiate(plugins)
         self._weights: dict[str, int] = {}
@@ -210,6 +216,20 @@ class Framework:
     def use_snapshot(self, snapshot: Snapshot) -> None:
         """Make `snapshot` the one that plugins see in the coming cycle."""
         self._snapshot = snapshot
+
+    def tally(self, key: Hashable, contribute: Contribution[_Key]) -> dict[_Key, int]:
+        if self._tallies is None:
+            return Tally(contribute).over(self._snapshot)
+        return self._tallies.over(key, contribute, self._snapshot)
+
+    @contextmanager
+    def without_memory(self) -> Iterator[None]:
+        """Everything asked meanwhile is worked out anew, and not kept."""
+        kept, self._tallies = self._tallies, None
+        try:
+            yield
+        finally:
+            self._tallies = kept
 
     def waiting_pods(self) -> list[WaitingPod]:
         return list(self._waiting.values())
