@@ -34,6 +34,7 @@ from k8slab.scheduler.framework import (
     PodInfo,
     Status,
     namespace_of,
+    priority_of,
 )
 
 __all__ = [
@@ -137,7 +138,7 @@ def select_victims_on_node(
     handle: Handle, state: CycleState, pod: Object, node: NodeInfo, pdbs: Iterable[Object]
 ) -> tuple[tuple[PodInfo, ...], int, Status]:
     """(victims, how many of them break a budget, verdict). Changes `state` and `node`: give it copies."""
-    mine = PodInfo(pod).priority
+    mine = priority_of(pod)
     potential = [info for info in node.pods.values() if info.priority < mine]
 
     def leave(info: PodInfo) -> None:

@@ -195,6 +195,8 @@ class Framework:
         # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
         self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
         self._pre_filter_extensions = [p for p in self.pre_filter_plugins if isinstance(p, PreFilterExtensions)]
+        self._active_filters: dict[frozenset[str], list[FilterPlugin]] = {}  # which sit out is nearly always the same
+        self._active_extensions: dict[frozenset[str], list[PreFilterExtensions]] = {}
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
             names = [name_of(plugin) for plugin in queue_sort]
@@ -221,6 +223,11 @@ class Framework:
         if self._tallies is None:
             return Tally(contribute).over(self._snapshot)
         return self._tallies.over(key, contribute, self._snapshot)
+
+    def check_invariants(self) -> None:
+        """What is kept between cycles equals what is there."""
+        if self._tallies is not None:
+            self._tallies.check_invariants()
 
     @contextmanager
     def without_memory(self) -> Iterator[None]:
@@ -305,8 +312,11 @@ class Framework:
 
     def active_filters(self, state: CycleState) -> list[FilterPlugin]:
         """Filter plugins that did not sit this cycle out."""
-        skip = state.skip_filter
-        return [plugin for plugin in self.filter_plugins if name_of(plugin) not in skip]
+        found = self._active_filters.get(state.skip_filter)
+        if found is None:
+            found = [plugin for plugin in self.filter_plugins if name_of(plugin) not in state.skip_filter]
+            self._active_filters[state.skip_filter] = found
+        return found
 
     def run_filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         """The first verdict other than Success, signed by its plugin; SUCCESS when all agree."""
@@ -362,7 +372,11 @@ class Framework:
         return SUCCESS
 
     def _extenders(self, state: CycleState) -> list[PreFilterExtensions]:
-        return [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
+        found = self._active_extensions.get(state.skip_filter)
+        if found is None:
+            found = [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
+            self._active_extensions[state.skip_filter] = found
+        return found
 
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses

@@ -83,6 +83,7 @@ from k8slab.scheduler.framework.node_info import (
     labels_of,
     namespace_of,
     pod_key,
+    priority_of,
     uid_of,
 )
 from k8slab.scheduler.framework.status import SKIP, SUCCESS, Code, PluginError, Status
@@ -161,5 +162,6 @@ __all__ = [
     "pod_affinity_terms",
     "pod_changes",
     "pod_key",
+    "priority_of",
     "uid_of",
 ]
