@@ -23,10 +23,9 @@ def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
             ["spec.containers[0].env[1].valueFrom"],
         ),
         (pod(volumes=[{"name": "v", "emptyDir": {}}]), []),
-        (
-            pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]),
-            ["spec.volumes[0].persistentVolumeClaim"],
-        ),
+        # The scheduler holds a Pod back until its claim is bound.
+        (pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]), []),
+        (pod(volumes=[{"name": "v", "configMap": {"name": "x"}}]), ["spec.volumes[0].configMap"]),
         (pod(affinity={"nodeAffinity": {"x": 1}, "podAffinity": {"x": 1}, "podAntiAffinity": {"x": 1}}), []),
         (pod(topologySpreadConstraints=[{}]), []),
         (pod(runtimeClassName="gvisor"), ["spec.runtimeClassName"]),
