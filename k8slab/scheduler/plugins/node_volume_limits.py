@@ -54,7 +54,7 @@ def _claims(pod: Object) -> list[tuple[Mapping[str, Any], str]]:
 
 def _limits(csi_node: Object | None) -> dict[str, int]:
     drivers = ((csi_node or {}).get("spec") or {}).get("drivers") or ()
-    counts = {driver["name"]: (driver.get("allocatable") or {}).get("count") for driver in drivers}
+    counts = {driver.get("name") or "": (driver.get("allocatable") or {}).get("count") for driver in drivers}
     return {name: count for name, count in counts.items() if count is not None}
 
 
@@ -99,7 +99,7 @@ class NodeVolumeLimits:
             volume = self._handle.lister.get(PERSISTENTVOLUMES, name) if name and spec.get("attacher") else None
             csi = volume["spec"].get("csi") if volume is not None else None
             if spec.get("nodeName") == node.name and csi is not None:
-                found[spec["attacher"], csi["volumeHandle"]] = None
+                found[spec["attacher"], csi.get("volumeHandle") or ""] = None
         return found
 
     def _volumes_of(self, pod: Object, *, is_new: bool) -> dict[Volume, None]:
@@ -127,9 +127,10 @@ class NodeVolumeLimits:
         volume = self._handle.lister.get(PERSISTENTVOLUMES, claim["spec"].get("volumeName") or "")
         if volume is not None:
             csi = volume["spec"].get("csi")
-            return None if csi is None else (csi["driver"], csi["volumeHandle"])
+            found = (csi or {}).get("driver"), (csi or {}).get("volumeHandle")
+            return found if all(found) else None
         storage_class = self._handle.lister.get(STORAGECLASSES, claim_class(claim))
-        if storage_class is None:
+        if storage_class is None or not storage_class.get("provisioner"):
             return None
         # No handle has this form, so it is nobody else's. (Upstream prefixes random letters for that.)
         return storage_class["provisioner"], f"claim {namespace_of(claim)}/{claim['metadata']['name']}"
