@@ -1,11 +1,12 @@
 """The scheduler process: pops Pods, runs their scheduling cycle, binds them in tasks of their own.
 
-One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one action of the loop. The binding cycle
-(wait for Permit, PreBind, Bind, PostBind) runs beside it, so the next Pod does not wait for the API server.
+One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one action of the loop, unless extenders have
+to be asked: then the scheduling task waits for them, and the next Pod with it. The binding cycle (wait for Permit,
+PreBind, Bind, PostBind) runs beside it, so the next Pod does not wait for the API server.
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
+Simplified: no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
 not before a binding that takes long (gate NominatedNodeNameForExpectation).
 """
 
@@ -20,8 +21,10 @@ from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
 from k8slab.api.times import rfc3339
+from k8slab.api.transport import HTTPCaller
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
@@ -50,8 +53,8 @@ class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
 
     `profiles`: Profiles, or profiles as dicts; None: the default one. `registry`: out-of-tree plugins by name.
-    `memo` False works out every verdict anew. Handlers are registered when it is built; `start` needs informers
-    that somebody starts.
+    `memo` False works out every verdict anew. `extenders` are asked through `http`. Handlers are registered when it is
+    built; `start` needs informers that somebody starts.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class Scheduler:
         registry: Mapping[str, Factory] | None = None,
         features: FeatureGates | None = None,
         memo: bool = True,
+        extenders: Sequence[Extender] = (),
+        http: HTTPCaller | None = None,
     ) -> None:
         self.loop = loop
         self.component = component
@@ -73,7 +78,7 @@ class Scheduler:
         self.cache = Cache()
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
-        self.frameworks = self._build(profiles, registry, memo)
+        self.frameworks = self._build(profiles, registry, memo=memo, extenders=extenders, http=http)
         first = next(iter(self.frameworks.values()))
         self.queue = SchedulingQueue(
             first.queue_sort_plugin,
@@ -111,7 +116,7 @@ class Scheduler:
             framework.is_preempting = self.executor.is_preempting
 
     def _build(
-        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
+        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, **options: Any
     ) -> dict[str, Framework]:
         rng = self.loop.stream("scheduler")
         built: dict[str, Framework] = {}
@@ -124,8 +129,8 @@ class Scheduler:
                 lister=self.lister,
                 loop=self.loop,
                 rng=rng,
-                memo=memo,
                 nominator=self.nominator,
+                **options,
             )
             if framework.profile_name in built:
                 raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
@@ -184,7 +189,7 @@ class Scheduler:
             return
         framework = self._framework_of(info.pod)
         self.cache.update_snapshot(self._snapshot)
-        result = framework.schedule(info.pod, self._snapshot)
+        result = await framework.algorithm.cycle(info.pod, self._snapshot)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
             nominated = _nomination(result)
@@ -201,7 +206,11 @@ class Scheduler:
             score=result.score,
         )
         placed = {**info.pod, "spec": {**info.pod["spec"], "nodeName": result.node}}
-        self.cache.assume(placed, result.node)
+        try:
+            self.cache.assume(placed, result.node)
+        except ValueError as error:  # somebody else placed it while extenders were asked
+            await self._handle_failure(framework, info, Status(Code.ERROR, str(error)), Diagnosis(), "")
+            return
         self.nominator.delete(placed)
         status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
