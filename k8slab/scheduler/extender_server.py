@@ -37,7 +37,7 @@ class ExtenderServer:
     """Answers `filter`, `prioritize`, `preempt` and `bind`, below any path.
 
     `snapshot()`: the cluster as this server knows it; without it requests must carry Nodes, and what runs on these is
-    unknown. `client`: for bind. A request that makes no sense gets 400 with the reason (404, 405), a plugin's error 500.
+    unknown. `client`: for bind. What makes no sense gets 400 with the reason (404, 405), a plugin's error 500.
     """
 
     def __init__(
