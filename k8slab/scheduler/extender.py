@@ -50,7 +50,6 @@ __all__ = ["EXTENDER", "ExtenderError", "Extenders", "Filtered", "HTTPExtender",
 EXTENDER = "Extender"
 """In the place of a plugin's name where an extender rejected a Node: any event brings the Pod back."""
 
-LANE = "scheduler"
 _SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 _T = TypeVar("_T")
 
@@ -85,6 +84,7 @@ class HTTPExtender:
         self.config = config
         self._http = http
         self._loop = loop
+        self.lane = "scheduler"
         self._managed = frozenset(resource.name for resource in config.managed_resources)
 
     @property
@@ -207,7 +207,7 @@ class HTTPExtender:
         data: dict[str, Any] = {"resource": "pods", "key": pod_key(pod), "url": cut(self.name, 40), "verb": verb}
         if outcome:
             data |= {"outcome": outcome, "took_ms": now_ms - started}
-        self._loop.trace.emit(kind, LANE, **data)
+        self._loop.trace.emit(kind, self.lane, **data)
         return now_ms
 
 
@@ -238,6 +238,11 @@ class Extenders:
 
     def __bool__(self) -> bool:
         return bool(self._all)
+
+    def stand_in(self, lane: str) -> None:
+        """In which lane of a trace they are asked: the scheduler's."""
+        for extender in self._all:
+            extender.lane = lane
 
     @property
     def ignored_resources(self) -> list[str]:

@@ -46,8 +46,6 @@ from k8slab.sim.loop import Loop, Wait, Waiters, pause
 
 __all__ = ["Scheduler"]
 
-LANE = "scheduler"
-
 
 class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
@@ -114,11 +112,12 @@ class Scheduler:
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
+            framework.extenders.stand_in(component.name)
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, **options: Any
     ) -> dict[str, Framework]:
-        rng = self.loop.stream("scheduler")
+        rng = self.loop.stream(self.component.name)
         built: dict[str, Framework] = {}
         for profile in profiles or [Profile()]:
             framework = Framework.from_profile(
@@ -183,7 +182,7 @@ class Scheduler:
         """One Pod: decide in this action; write failures before the next Pod, bindings beside it."""
         trace = self.loop.trace
         trace.current = info.cause
-        trace.emit("schedule.attempt", LANE, resource="pods", key=info.key, attempt=info.attempts)
+        trace.emit("schedule.attempt", self.component.name, resource="pods", key=info.key, attempt=info.attempts)
         if self._should_skip(info.pod):
             self.queue.done(info.uid)
             return
@@ -197,7 +196,7 @@ class Scheduler:
             return
         trace.emit(
             "schedule.decide",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             node=result.node,
@@ -245,7 +244,9 @@ class Scheduler:
         waiting = framework.waiting_pod(uid_of(placed))
         if waiting is not None:
             plugins = ", ".join(waiting.pending_plugins)
-            self.loop.trace.emit("schedule.wait", LANE, resource="pods", key=info.key, node=node, plugins=plugins)
+            self.loop.trace.emit(
+                "schedule.wait", self.component.name, resource="pods", key=info.key, node=node, plugins=plugins
+            )
         status = await framework.wait_on_permit(placed)
         if not status.is_success:
             await self._handle_binding_error(framework, info, placed, result, status)
@@ -267,7 +268,12 @@ class Scheduler:
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
     ) -> None:
         self.loop.trace.emit(
-            "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=cut(status.message, 60)
+            "schedule.bind-error",
+            self.component.name,
+            resource="pods",
+            key=info.key,
+            node=result.node,
+            error=cut(status.message, 60),
         )
         framework.run_unreserve(result.state, placed, result.node)
         self.cache.forget(info.key)
@@ -290,7 +296,7 @@ class Scheduler:
             return
         self.loop.trace.emit(
             "schedule.preempt",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             node=choice.node,
@@ -329,7 +335,7 @@ class Scheduler:
         reason = "Unschedulable" if status.is_rejected else "SchedulerError"
         self.loop.trace.emit(
             "schedule.fail",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             reason=reason,
@@ -365,7 +371,9 @@ class Scheduler:
         try:
             await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
-            self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=cut(str(error), 60))
+            self.loop.trace.emit(
+                "schedule.error", self.component.name, resource="pods", key=pod_key(pod), error=cut(str(error), 60)
+            )
 
     # -- the queue's timers, and its voice -----------------------------------------------------------
 
@@ -387,7 +395,9 @@ class Scheduler:
         before = trace.current
         if event == BACKOFF_COMPLETE:
             trace.current = info.cause
-        seq = trace.emit("schedule.queue", LANE, resource="pods", key=info.key, queue=str(to), event=event)
+        seq = trace.emit(
+            "schedule.queue", self.component.name, resource="pods", key=info.key, queue=str(to), event=event
+        )
         info.cause = trace.current if seq is None else seq
         trace.current = before
         if to is not QueueName.UNSCHEDULABLE:
