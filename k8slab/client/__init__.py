@@ -39,6 +39,7 @@ from k8slab.client.real_fifo import RealFIFO
 from k8slab.client.reflector import Reflector, ReflectorOptions
 from k8slab.client.retry import DEFAULT_BACKOFF, DEFAULT_RETRY, on_error, retry_on_conflict
 from k8slab.client.shared_informer import SharedInformer, SharedInformerFactory, fifo_kind
+from k8slab.client.simulated_http import HTTPHandler, SimulatedHTTP
 from k8slab.client.wait import Backoff
 from k8slab.client.workers import is_retriable, run_workers
 from k8slab.client.workqueue import WorkQueue
@@ -57,6 +58,7 @@ __all__ = [
     "DeltaType",
     "EventCorrelator",
     "EventRecorder",
+    "HTTPHandler",
     "Indexer",
     "NoopConsistencyStore",
     "RealFIFO",
@@ -64,6 +66,7 @@ __all__ = [
     "ReflectorOptions",
     "SharedInformer",
     "SharedInformerFactory",
+    "SimulatedHTTP",
     "UIDTrackingExpectations",
     "WorkQueue",
     "fifo_kind",

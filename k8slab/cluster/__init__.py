@@ -12,7 +12,7 @@ True
 
 The caller's duties: `run` or `step` to let time pass; `close` when done.
 
-Simplified: one etcd member, one controller manager, one scheduler; no authorization, so every client may do anything.
+Simplified: one controller manager, no leader election; no authorization, so every client may do anything.
 """
 
 from k8slab.cluster.apply import Applied, ApplyError, ApplyResult

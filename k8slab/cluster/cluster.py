@@ -32,8 +32,10 @@ from typing import TYPE_CHECKING, Any
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
+from k8slab.api.names import is_dns1123_label
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
+from k8slab.client import SimulatedHTTP
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
@@ -47,7 +49,6 @@ from k8slab.cluster.rehearsal import rehearse
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
-from k8slab.scheduler import Scheduler
 from k8slab.sim import (
     Chosen,
     Component,
@@ -332,6 +333,24 @@ class Cluster:
         self._input(fault, args)
         deed()
 
+    # -- more programs -----------------------------------------------------------------------------
+
+    @property
+    def http(self) -> SimulatedHTTP:
+        """Where extenders are found: `http.serve(url_prefix, handler, delay_ms=20)`."""
+        return self.control_plane.http
+
+    def add_scheduler(self, name: str, **options: Any) -> None:
+        """Start one more scheduler as the process `schedulers/NAME`, with `options` of `Scheduler`: profiles, registry,
+        extenders. It knows nothing of the others. A run with such a scheduler cannot be recorded."""
+        self._check_open()
+        if not isinstance(name, str) or is_dns1123_label(name):
+            raise ValueError(f"name {name!r}: expected a DNS label, such as gpu")
+        if name in self.control_plane.more_schedulers:
+            raise ValueError(f"name {name!r}: a scheduler of this name is there already")
+        self.control_plane.add_scheduler(name, **options)
+        self._not_recorded.append("add_scheduler")
+
     # -- running -----------------------------------------------------------------------------------
 
     def run(self, *, until: Callable[[], bool] | None = None, for_ms: int | None = None) -> bool:
@@ -419,14 +438,14 @@ class Cluster:
         pod = self.mirror.get(target.info.gvr.group_resource, target.key)
         is_waiting = pod is not None and target.info.gvr == PODS and not pod["spec"].get("nodeName")
         verdicts = []
-        if is_waiting and self.control_plane.scheduler.is_alive:
+        if pod is not None and is_waiting and self.control_plane.scheduler_of(pod) is not None:
             verdicts = verdict_lines(self.explain_placement(reference, namespace=namespace))
         return explain(target, self.mirror, verdicts)
 
     def explain_placement(self, reference: str, *, namespace: str = "default") -> Placement:
         """Every scheduler plugin's verdict and score for a Pod on every node, as the cluster is now.
 
-        KeyError when there is no such Pod, ValueError for another kind or when the scheduler is down.
+        KeyError when there is no such Pod, ValueError for another kind or when the Pod's scheduler is down.
         """
         target = self._reference(reference, namespace)
         if target.info.gvr != PODS:
@@ -434,9 +453,10 @@ class Cluster:
         pod = self.mirror.get(PODS.group_resource, target.key)
         if pod is None:
             raise KeyError(f"pods {target.key!r} does not exist")
-        scheduler: Scheduler | None = self.control_plane.scheduler.program
+        scheduler = self.control_plane.scheduler_of(pod)
         if scheduler is None:
-            raise ValueError("the scheduler is down: nobody can say where the Pod would go")
+            name = pod["spec"].get("schedulerName") or "default-scheduler"
+            raise ValueError(f"the scheduler is down: nobody can say where the Pod would go, no {name} runs")
         return scheduler.explain(pod)
 
     def why(self, reference: str, *, namespace: str = "default") -> Why:

@@ -3,8 +3,7 @@
 This is the only place that constructs them; they know each other through Protocols.
 
 Upstream: cmd/kube-apiserver, cmd/kube-controller-manager, cmd/kube-scheduler (their app packages)
-Simplified: one controller manager and one scheduler, without leader election; all API servers ask the same member of
-etcd.
+Simplified: one controller manager, and no leader election; all API servers ask the same member of etcd.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, ResourceInfo
 from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
-from k8slab.client import Client, SharedInformerFactory, fifo_kind
+from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
@@ -60,7 +60,9 @@ class ControlPlane:
         self.call_points: dict[str, CallPoint] = {}
         self._controllers = controllers
         self.manager = Process(loop, "kcm", self._start_controllers)
+        self.http = SimulatedHTTP(loop)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
+        self.more_schedulers: dict[str, Process] = {}
 
     def _members(self, count: int, network: Network) -> KV:
         """Several members of etcd, and `store` as a witness that applies what they agree on."""
@@ -107,10 +109,27 @@ class ControlPlane:
             controller.start()
         return controllers
 
-    def _start_scheduler(self, component: Component) -> Scheduler:
-        client = self.client("scheduler", "system:kube-scheduler")
+    def add_scheduler(self, name: str, **options: Any) -> Process:
+        """Start one more scheduler, `schedulers/NAME`. `options`: as of `Scheduler`. It knows nothing of the others."""
+        process = Process(
+            self.loop, f"schedulers/{name}", lambda component: self._start_scheduler(component, **options)
+        )
+        process.start()
+        self.more_schedulers[name] = process
+        return process
+
+    def scheduler_of(self, pod: Object) -> Scheduler | None:
+        """A scheduler that runs and has the Pod's `spec.schedulerName` among its profiles."""
+        name = pod["spec"].get("schedulerName") or "default-scheduler"
+        programs = [process.program for process in (self.scheduler, *self.more_schedulers.values())]
+        return next((program for program in programs if program is not None and name in program.frameworks), None)
+
+    def _start_scheduler(self, component: Component, **options: Any) -> Scheduler:
+        client = self.client(component.name, "system:kube-scheduler")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
-        scheduler = Scheduler(self.loop, component, client, informers, features=self.features)
+        scheduler = Scheduler(
+            self.loop, component, client, informers, features=self.features, **{"http": self.http, **options}
+        )
         informers.start()
         scheduler.start()
         return scheduler

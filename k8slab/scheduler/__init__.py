@@ -19,14 +19,16 @@ Duties of the caller: whoever uses `schedule` counts the Pod on its Node before 
 plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
 
 Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
-Simplified: the volume plugins are absent; no extenders, pod groups, metrics or leader election.
+Simplified: no pod groups, metrics or leader election.
 """
 
 import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config_extender import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from k8slab.scheduler.cycle import ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find
 from k8slab.scheduler.diagnosis import Diagnosis, FitError, NodeToStatus
 from k8slab.scheduler.explain import Explanation, NodeVerdict
+from k8slab.scheduler.extender_server import ExtenderServer
 from k8slab.scheduler.framework import SKIP, SUCCESS, Code, CycleState, NodeInfo, PluginError, PodInfo, Status
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.plugins import REGISTRY
@@ -46,6 +48,10 @@ __all__ = [
     "CycleState",
     "Diagnosis",
     "Explanation",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderServer",
+    "ExtenderTLSConfig",
     "FitError",
     "Framework",
     "NodeInfo",

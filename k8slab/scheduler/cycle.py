@@ -5,8 +5,7 @@
 [50, 100, 420, 500, 300]
 
 Upstream: pkg/scheduler/schedule_one.go (schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost)
-Simplified: no extenders; Nodes are evaluated in order instead of by 16 workers, so exactly as many are looked at as
-needed.
+Simplified: Nodes are evaluated in order instead of by 16 workers, so exactly as many are looked at as needed.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.diagnosis import NO_NODES_MESSAGE, Diagnosis, FitError
+from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once
 from k8slab.scheduler.framework import (
     SUCCESS,
     Code,
@@ -128,6 +128,10 @@ class SchedulingAlgorithm:
 
         `explain` adds every plugin's verdict for every Node, and leaves the memo out.
         """
+        return at_once(self.cycle(pod, snapshot, explain=explain))
+
+    async def cycle(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
+        """`schedule` that waits where extenders have to be asked. Without extenders it waits for nobody."""
         framework = self.framework
         framework.use_snapshot(snapshot)
         result = ScheduleResult("", SUCCESS)
@@ -137,9 +141,9 @@ class SchedulingAlgorithm:
         if explain:
             result.explanation = framework.explain(pod, snapshot)
         memo = None if explain or self.memo is None else self._entries(pod, snapshot, self.memo)
-        feasible = self._find_feasible(pod, snapshot, result, memo)
+        feasible = await self._find_feasible(pod, snapshot, result, memo)
         if result.status is SUCCESS and feasible is not None:
-            self._choose(pod, feasible, result, memo)
+            await self._choose(pod, feasible, result, memo)
         return result
 
     def _entries(self, pod: Object, snapshot: Snapshot, memo: NodeMemo) -> dict[str, Entry] | None:
@@ -148,7 +152,7 @@ class SchedulingAlgorithm:
 
     # -- filter ------------------------------------------------------------------------------------
 
-    def _find_feasible(
+    async def _find_feasible(
         self, pod: Object, snapshot: Snapshot, result: ScheduleResult, memo: dict[str, Entry] | None
     ) -> list[NodeInfo] | None:
         """The feasible Nodes; None with `result.status` set when there are none."""
@@ -163,13 +167,13 @@ class SchedulingAlgorithm:
             diagnosis.node_to_status.absent = status
             diagnosis.pre_filter_message = status.message
             diagnosis.add_plugin_status(status)
-            self._unschedulable(pod, snapshot, result)
+            await self._unschedulable(pod, snapshot, result)
             return None
         if names is not None:
             nodes = [info for info in map(snapshot.get, sorted(names)) if info is not None]
             diagnosis.unschedulable_plugins.update(dict.fromkeys(narrowed_by))
             diagnosis.node_to_status.absent = left_out_by(narrowed_by)
-        feasible = self._nominated(pod, snapshot, names, result)
+        feasible = await self._nominated(pod, snapshot, names, result)
         if feasible:
             return feasible
         feasible = self._sample(pod, nodes, result, memo)
@@ -177,20 +181,39 @@ class SchedulingAlgorithm:
         self.next_start_node_index = (self.next_start_node_index + result.evaluated) % len(snapshot.nodes)
         if result.status is not SUCCESS:
             return None
+        if feasible and framework.extenders:
+            feasible = await self._ask_extenders(pod, snapshot, feasible, result)
+            if result.status is not SUCCESS:
+                return None
         if not feasible:
-            self._unschedulable(pod, snapshot, result)
+            await self._unschedulable(pod, snapshot, result)
             return None
         return feasible
 
-    def _unschedulable(self, pod: Object, snapshot: Snapshot, result: ScheduleResult) -> None:
+    async def _ask_extenders(
+        self, pod: Object, snapshot: Snapshot, feasible: list[NodeInfo], result: ScheduleResult
+    ) -> list[NodeInfo]:
+        """The Nodes that extenders leave; Error in `result.status` when one fails that may not be ignored."""
+        try:
+            left = await self.framework.extenders.filter(pod, feasible, result.diagnosis)
+        except ExtenderError as error:
+            result.status = Status(Code.ERROR, str(error))
+            return []
+        self.framework.use_snapshot(snapshot)  # somebody may have asked for an explanation while we waited
+        if len(left) != len(feasible):
+            result.diagnosis.unschedulable_plugins[EXTENDER] = None
+        return left
+
+    async def _unschedulable(self, pod: Object, snapshot: Snapshot, result: ScheduleResult) -> None:
         """Run PostFilter and put the whole message together."""
         diagnosis = result.diagnosis
         if self.framework.post_filter_plugins:
-            result.post_filter, status = self.framework.run_post_filter(result.state, pod, diagnosis.node_to_status)
+            found = self.framework.post_filter(result.state, pod, diagnosis.node_to_status)
+            result.post_filter, status = await found
             diagnosis.post_filter_message = status.message
         result.status = Status(Code.UNSCHEDULABLE, str(FitError(len(snapshot.nodes), diagnosis)))
 
-    def _nominated(
+    async def _nominated(
         self, pod: Object, snapshot: Snapshot, names: frozenset[str] | None, result: ScheduleResult
     ) -> list[NodeInfo]:
         """The Node the Pod was nominated for, if it fits there now: then no other is looked at."""
@@ -201,7 +224,10 @@ class SchedulingAlgorithm:
         status = self.framework.run_filter_with_nominated(result.state, pod, node)
         if status is SUCCESS:
             result.evaluated = 1
-            return [node]
+            try:
+                return await self.framework.extenders.filter(pod, [node], result.diagnosis)
+            except ExtenderError:
+                return []  # said in the trace; then all Nodes are looked at
         if status.code is not Code.ERROR:
             result.diagnosis.node_to_status.set(name, status)
             result.diagnosis.add_plugin_status(status)
@@ -262,7 +288,7 @@ class SchedulingAlgorithm:
 
     # -- score -------------------------------------------------------------------------------------
 
-    def _choose(
+    async def _choose(
         self, pod: Object, feasible: list[NodeInfo], result: ScheduleResult, memo: dict[str, Entry] | None
     ) -> None:
         result.feasible_nodes = feasible
@@ -281,8 +307,18 @@ class SchedulingAlgorithm:
             scores = MemoScores(framework, self._local, state, pod, feasible, memo)
             totals, result.status = scores.totals()
             result.detail = scores.weighted
+        if result.status is SUCCESS and framework.extenders:
+            totals = await self._add_extenders(pod, feasible, totals, result)
         if result.status is SUCCESS:
             result.node, result.score = self._select_host(pod, feasible, totals)
+
+    async def _add_extenders(
+        self, pod: Object, feasible: list[NodeInfo], totals: list[int], result: ScheduleResult
+    ) -> list[int]:
+        """`totals` with the scores of extenders, whatever they are: upstream does not check their range."""
+        columns = [WeightedScore(*column) for column in await self.framework.extenders.prioritize(pod, feasible)]
+        result.weighted = [*result.weighted, *columns]
+        return add_up([totals, *(column.weighted for column in columns)], len(feasible))
 
     def _select_host(self, pod: Object, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
         """One of the Nodes with the highest total, evenly."""

@@ -28,7 +28,6 @@ __all__ = ["EventBroadcaster"]
 FINISH_MS = 6 * 60 * 1_000
 REFRESH_EVERY = 5
 NOTE_LENGTH_LIMIT = 1_024
-LANE = "scheduler"
 
 
 class EventBroadcaster:
@@ -55,7 +54,13 @@ class EventBroadcaster:
         trace = self._loop.trace
         before = trace.current
         cause = trace.emit(
-            "event.record", LANE, resource="pods", key=pod_key(pod), type=type, reason=reason, note=note[:80]
+            "event.record",
+            self._component.name,
+            resource="pods",
+            key=pod_key(pod),
+            type=type,
+            reason=reason,
+            note=note[:80],
         )
         trace.current = before
         made = self._make(pod, type, reason, action, note)
@@ -121,7 +126,9 @@ class EventBroadcaster:
         except (StatusError, TimeoutError) as error:
             key = f"{metadata['namespace']}/{event['involvedObject']['name']}"
             why = str(error)[:80]
-            self._loop.trace.emit("event.drop", LANE, resource="pods", key=key, reason=event["reason"], why=why)
+            self._loop.trace.emit(
+                "event.drop", self._component.name, resource="pods", key=key, reason=event["reason"], why=why
+            )
 
     async def _finish(self) -> None:
         """Every six minutes write and forget what has fallen silent; every thirty write the series that go on."""

@@ -32,7 +32,6 @@ from k8slab.sim.loop import Loop
 
 __all__ = ["Executor", "Surroundings"]
 
-LANE = "scheduler"
 PLUGIN = "DefaultPreemption"
 
 
@@ -117,7 +116,11 @@ class Executor:
             return ""
         except (StatusError, TimeoutError) as error:
             self._loop.trace.emit(
-                "schedule.evict-error", LANE, resource="pods", key=pod_key(victim), error=cut(str(error), 60)
+                "schedule.evict-error",
+                self._component.name,
+                resource="pods",
+                key=pod_key(victim),
+                error=cut(str(error), 60),
             )
             return str(error)
         note = f"Preempted by pod {uid_of(preemptor)} on node {choice.node}"
@@ -165,7 +168,9 @@ class Executor:
                 )
             except (StatusError, TimeoutError) as error:
                 cleared = False
-                self._loop.trace.emit("schedule.error", LANE, resource="pods", key=info.key, error=cut(str(error), 60))
+                self._loop.trace.emit(
+                    "schedule.error", self._component.name, resource="pods", key=info.key, error=cut(str(error), 60)
+                )
         return cleared
 
 

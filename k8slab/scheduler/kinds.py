@@ -67,6 +67,20 @@ add_kinds(
             "{key}: write failed",
             "the scheduler could not write the status of Pod {key}: {error}",
         ),
+        "extender.ask": Kind(
+            "request",
+            2,
+            ("resource", "key", "url", "verb"),
+            "asks to {verb}",
+            "the scheduler asks the extender {url} to {verb} for Pod {key}",
+        ),
+        "extender.answer": Kind(
+            "work",
+            2,
+            ("resource", "key", "url", "verb", "outcome", "took_ms"),
+            "{verb}: {outcome}",
+            "the extender {url} answers {verb} for Pod {key} after {took_ms} ms: {outcome}",
+        ),
         "schedule.queue": Kind(
             "queue",
             2,

@@ -11,12 +11,13 @@ Upstream: pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption, Se
 pickOneNodeForPreemption), plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode,
 filterPodsWithPDBViolation), pkg/scheduler/util/utils.go (MoreImportantPod, GetEarliestPodStartTime)
 Simplified: Nodes are tried one after the other instead of by 16 workers, so exactly as many are tried as needed; no
-extenders, no pod groups. Nobody computes `status.disruptionsAllowed` of the budgets in a simulated cluster: until it is
+pod groups. Nobody computes `status.disruptionsAllowed` of the budgets in a simulated cluster: until it is
 patched by hand every budget counts as used up, and each victim that one selects as a violation.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ __all__ = [
     "Candidate",
     "best_candidates",
     "by_importance",
+    "choose",
     "dry_run_preemption",
     "select_victims_on_node",
     "split_by_pdb_violation",
@@ -246,3 +248,9 @@ def best_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
         least = min(harm)
         left = [candidate for candidate, value in zip(left, harm, strict=True) if value == least]
     return left
+
+
+def choose(candidates: Sequence[Candidate], rng: random.Random) -> Candidate:
+    """One that does least harm; ties are drawn."""
+    best = best_candidates(candidates)
+    return best[0] if len(best) == 1 else rng.choice(best)

@@ -14,16 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
+from k8slab.api.transport import HTTPCaller
+from k8slab.scheduler.config_extender import Extender
+from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_once
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
     SUCCESS,
+    ActionType,
     BindPlugin,
+    ClusterEvent,
     ClusterEventWithHint,
     Code,
     Contribution,
     CycleState,
     EnqueueExtensions,
+    EventResource,
     FilterPlugin,
     Gates,
     Lister,
@@ -53,6 +59,7 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
+from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
@@ -83,7 +90,8 @@ class Framework:
 
     Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
     Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
-    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
+    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`. `extenders` are asked
+    through `http`.
     """
 
     def __init__(
@@ -98,6 +106,8 @@ class Framework:
         rng: random.Random | None = None,
         memo: bool = True,
         nominator: Nominator | None = None,
+        extenders: Sequence[Extender] = (),
+        http: HTTPCaller | None = None,
     ) -> None:
         from k8slab.scheduler.cycle import SchedulingAlgorithm
 
@@ -110,6 +120,7 @@ class Framework:
         self.nominator = nominator if nominator is not None else Nominator()
         self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
         self.is_preempting: Callable[[str], bool] = lambda uid: False
+        self.extenders = Extenders(extenders, http, loop)
         self._loop = loop
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
@@ -132,6 +143,8 @@ class Framework:
         rng: random.Random | None = None,
         memo: bool = True,
         nominator: Nominator | None = None,
+        extenders: Sequence[Extender] = (),
+        http: HTTPCaller | None = None,
     ) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
@@ -156,6 +169,8 @@ class Framework:
             rng=rng,
             memo=memo,
             nominator=nominator,
+            extenders=extenders,
+            http=http,
         )
 
     def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
@@ -167,7 +182,10 @@ class Framework:
         for name in wanted:
             if name not in known:
                 raise ValueError(f"profile {self.profile_name}: plugin {name!r} does not exist")
-            made[name] = known[name](self.profile.plugin_config.get(name, {}), self)
+            args = self.profile.plugin_config.get(name, {})
+            if name == "NodeResourcesFit" and (ignored := self.extenders.ignored_resources):
+                args = {**args, "ignoredResources": ignored}  # in the place of what the configuration says
+            made[name] = known[name](args, self)
         for name in self.profile.plugin_config:
             if name not in known:
                 raise ValueError(f"pluginConfig: plugin {name!r} does not exist")
@@ -247,7 +265,10 @@ class Framework:
     # -- one Pod, no API server --------------------------------------------------------------------
 
     def schedule(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
-        """Pick a Node for `pod`: see `cycle.SchedulingAlgorithm.schedule`. `explain` fills `result.explanation`."""
+        """Pick a Node for `pod`: see `cycle.SchedulingAlgorithm.schedule`. `explain` fills `result.explanation`.
+
+        With extenders `http` must answer at once; where calls take time, a `Scheduler` awaits `algorithm.cycle`.
+        """
         return self.algorithm.schedule(pod, snapshot, explain=explain)
 
     def explain(self, pod: Object, snapshot: Snapshot) -> Explanation:
@@ -265,12 +286,15 @@ class Framework:
         return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
-        """Per plugin the cluster events that may help a Pod it rejected."""
-        return {
+        """Per plugin the cluster events that may help a Pod it rejected. Extenders cannot say: any event may."""
+        events = {
             name: plugin.events_to_register()
             for name, plugin in self.plugins.items()
             if isinstance(plugin, EnqueueExtensions)
         }
+        if self.extenders:
+            events[EXTENDER] = [ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))]
+        return events
 
     def sign(self, pod: Object) -> str | None:
         """Equal text: node-local plugins give equal verdicts. None: one of them cannot sign this Pod."""
@@ -355,7 +379,7 @@ class Framework:
 
     def run_add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status:
         """Tell PreFilter plugins that `to_add` came to the Node; SUCCESS or Error."""
-        for plugin in self._extenders(state):
+        for plugin in self._with_extensions(state):
             status = plugin.add_pod(state, pod, to_add, node)
             if not status.is_success:
                 name = name_of(plugin)
@@ -364,14 +388,14 @@ class Framework:
 
     def run_remove_pod(self, state: CycleState, pod: Object, to_remove: PodInfo, node: NodeInfo) -> Status:
         """Tell PreFilter plugins that `to_remove` left the Node; SUCCESS or Error."""
-        for plugin in self._extenders(state):
+        for plugin in self._with_extensions(state):
             status = plugin.remove_pod(state, pod, to_remove, node)
             if not status.is_success:
                 name = name_of(plugin)
                 return Status(Code.ERROR, f'running RemovePod on PreFilter plugin "{name}": {status.message}')
         return SUCCESS
 
-    def _extenders(self, state: CycleState) -> list[PreFilterExtensions]:
+    def _with_extensions(self, state: CycleState) -> list[PreFilterExtensions]:
         found = self._active_extensions.get(state.skip_filter)
         if found is None:
             found = [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
@@ -382,12 +406,20 @@ class Framework:
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
         """The first Success (room was made), or all reasons together."""
+        return at_once(self.post_filter(state, pod, statuses))
+
+    async def post_filter(
+        self, state: CycleState, pod: Object, statuses: NodeStatuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        """`run_post_filter` that waits for extenders with a say in preemption."""
         found: PostFilterResult | None = None
         reasons: list[str] = []
         rejector = ""
         for plugin in self.post_filter_plugins:
             result, status = plugin.post_filter(state, pod, statuses)
             name = name_of(plugin)
+            if status.is_success and result is not None and result.candidates and self.extenders.preempt:
+                result, status = await self._ask_who_goes(pod, result)
             if status.is_success:
                 return result, SUCCESS
             if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not status.is_rejected:
@@ -396,6 +428,17 @@ class Framework:
             reasons += status.reasons
             rejector = rejector or name
         return found, Status(Code.UNSCHEDULABLE, *reasons, plugin=rejector)
+
+    async def _ask_who_goes(self, pod: Object, result: PostFilterResult) -> tuple[PostFilterResult | None, Status]:
+        """Let extenders say which candidates will do, and choose among those."""
+        try:
+            left = await self.extenders.process_preemption(pod, result.candidates, self._snapshot)
+        except ExtenderError as error:
+            return None, Status(Code.ERROR, f"preemption: {error}")
+        if not left:
+            return None, Status(Code.UNSCHEDULABLE, "preemption: no candidate node for preemption")
+        choice = choose(left, self.rng)
+        return PostFilterResult(choice.node, choice, left), SUCCESS
 
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
         skip: list[str] = []
@@ -503,7 +546,12 @@ class Framework:
         return SUCCESS
 
     async def run_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """The verdict of the first Bind plugin that does not skip."""
+        """The extender that binds is asked first; otherwise the verdict of the first Bind plugin that does not skip."""
+        try:
+            if await self.extenders.bind(pod, node_name):
+                return SUCCESS
+        except ExtenderError as error:
+            return Status(Code.ERROR, str(error))
         for plugin in self.bind_plugins:
             status = await plugin.bind(state, pod, node_name)
             if status.is_skip:

@@ -1,11 +1,12 @@
 """The scheduler process: pops Pods, runs their scheduling cycle, binds them in tasks of their own.
 
-One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one action of the loop. The binding cycle
-(wait for Permit, PreBind, Bind, PostBind) runs beside it, so the next Pod does not wait for the API server.
+One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one action of the loop, unless extenders have
+to be asked: then the scheduling task waits for them, and the next Pod with it. The binding cycle (wait for Permit,
+PreBind, Bind, PostBind) runs beside it, so the next Pod does not wait for the API server.
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
+Simplified: no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
 not before a binding that takes long (gate NominatedNodeNameForExpectation).
 """
 
@@ -20,16 +21,18 @@ from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
 from k8slab.api.times import rfc3339
+from k8slab.api.transport import HTTPCaller
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
-from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
+from k8slab.scheduler.event_handlers import OTHER_RESOURCES, EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
-from k8slab.scheduler.listers import InformerLister
+from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
@@ -43,16 +46,13 @@ from k8slab.sim.loop import Loop, Wait, Waiters, pause
 
 __all__ = ["Scheduler"]
 
-LANE = "scheduler"
-NOT_FINISHED = "status.phase!=Succeeded,status.phase!=Failed"
-
 
 class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
 
     `profiles`: Profiles, or profiles as dicts; None: the default one. `registry`: out-of-tree plugins by name.
-    `memo` False works out every verdict anew. Handlers are registered when it is built; `start` needs informers
-    that somebody starts.
+    `memo` False works out every verdict anew. `extenders` are asked through `http`. Handlers are registered when it is
+    built; `start` needs informers that somebody starts.
     """
 
     def __init__(
@@ -66,6 +66,8 @@ class Scheduler:
         registry: Mapping[str, Factory] | None = None,
         features: FeatureGates | None = None,
         memo: bool = True,
+        extenders: Sequence[Extender] = (),
+        http: HTTPCaller | None = None,
     ) -> None:
         self.loop = loop
         self.component = component
@@ -74,7 +76,7 @@ class Scheduler:
         self.cache = Cache()
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
-        self.frameworks = self._build(profiles, registry, memo)
+        self.frameworks = self._build(profiles, registry, memo=memo, extenders=extenders, http=http)
         first = next(iter(self.frameworks.values()))
         self.queue = SchedulingQueue(
             first.queue_sort_plugin,
@@ -95,6 +97,8 @@ class Scheduler:
         self._nodes = informers.informer(NODES)
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        for resource, event_resource in OTHER_RESOURCES.items():
+            informers.informer(resource).add_event_handler(*handlers.others(event_resource))
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
         self.executor = Executor(
@@ -108,11 +112,12 @@ class Scheduler:
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
+            framework.extenders.stand_in(component.name)
 
     def _build(
-        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
+        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, **options: Any
     ) -> dict[str, Framework]:
-        rng = self.loop.stream("scheduler")
+        rng = self.loop.stream(self.component.name)
         built: dict[str, Framework] = {}
         for profile in profiles or [Profile()]:
             framework = Framework.from_profile(
@@ -123,8 +128,8 @@ class Scheduler:
                 lister=self.lister,
                 loop=self.loop,
                 rng=rng,
-                memo=memo,
                 nominator=self.nominator,
+                **options,
             )
             if framework.profile_name in built:
                 raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
@@ -177,13 +182,13 @@ class Scheduler:
         """One Pod: decide in this action; write failures before the next Pod, bindings beside it."""
         trace = self.loop.trace
         trace.current = info.cause
-        trace.emit("schedule.attempt", LANE, resource="pods", key=info.key, attempt=info.attempts)
+        trace.emit("schedule.attempt", self.component.name, resource="pods", key=info.key, attempt=info.attempts)
         if self._should_skip(info.pod):
             self.queue.done(info.uid)
             return
         framework = self._framework_of(info.pod)
         self.cache.update_snapshot(self._snapshot)
-        result = framework.schedule(info.pod, self._snapshot)
+        result = await framework.algorithm.cycle(info.pod, self._snapshot)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
             nominated = _nomination(result)
@@ -191,7 +196,7 @@ class Scheduler:
             return
         trace.emit(
             "schedule.decide",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             node=result.node,
@@ -200,7 +205,11 @@ class Scheduler:
             score=result.score,
         )
         placed = {**info.pod, "spec": {**info.pod["spec"], "nodeName": result.node}}
-        self.cache.assume(placed, result.node)
+        try:
+            self.cache.assume(placed, result.node)
+        except ValueError as error:  # somebody else placed it while extenders were asked
+            await self._handle_failure(framework, info, Status(Code.ERROR, str(error)), Diagnosis(), "")
+            return
         self.nominator.delete(placed)
         status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
@@ -235,7 +244,9 @@ class Scheduler:
         waiting = framework.waiting_pod(uid_of(placed))
         if waiting is not None:
             plugins = ", ".join(waiting.pending_plugins)
-            self.loop.trace.emit("schedule.wait", LANE, resource="pods", key=info.key, node=node, plugins=plugins)
+            self.loop.trace.emit(
+                "schedule.wait", self.component.name, resource="pods", key=info.key, node=node, plugins=plugins
+            )
         status = await framework.wait_on_permit(placed)
         if not status.is_success:
             await self._handle_binding_error(framework, info, placed, result, status)
@@ -257,7 +268,12 @@ class Scheduler:
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
     ) -> None:
         self.loop.trace.emit(
-            "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=cut(status.message, 60)
+            "schedule.bind-error",
+            self.component.name,
+            resource="pods",
+            key=info.key,
+            node=result.node,
+            error=cut(status.message, 60),
         )
         framework.run_unreserve(result.state, placed, result.node)
         self.cache.forget(info.key)
@@ -280,7 +296,7 @@ class Scheduler:
             return
         self.loop.trace.emit(
             "schedule.preempt",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             node=choice.node,
@@ -319,7 +335,7 @@ class Scheduler:
         reason = "Unschedulable" if status.is_rejected else "SchedulerError"
         self.loop.trace.emit(
             "schedule.fail",
-            LANE,
+            self.component.name,
             resource="pods",
             key=info.key,
             reason=reason,
@@ -355,7 +371,9 @@ class Scheduler:
         try:
             await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
-            self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=cut(str(error), 60))
+            self.loop.trace.emit(
+                "schedule.error", self.component.name, resource="pods", key=pod_key(pod), error=cut(str(error), 60)
+            )
 
     # -- the queue's timers, and its voice -----------------------------------------------------------
 
@@ -377,7 +395,9 @@ class Scheduler:
         before = trace.current
         if event == BACKOFF_COMPLETE:
             trace.current = info.cause
-        seq = trace.emit("schedule.queue", LANE, resource="pods", key=info.key, queue=str(to), event=event)
+        seq = trace.emit(
+            "schedule.queue", self.component.name, resource="pods", key=info.key, queue=str(to), event=event
+        )
         info.cause = trace.current if seq is None else seq
         trace.current = before
         if to is not QueueName.UNSCHEDULABLE:

@@ -99,6 +99,7 @@ for _prefix, _label, _short, _role in (
     ("scheduler", "Scheduler", "sched", "sched"),
 ):
     add_lane(_prefix, _label, _short, _role)
+add_lane("schedulers", "scheduler", "", "sched", each=True)
 add_lane("raft", "node", "", "etcd", each=True)
 for _number in range(1, 8):  # `etcd` alone is a member without others, or what all do
     add_lane(f"etcd/{_number}", f"etcd {_number}", f"etcd {_number}", "etcd")

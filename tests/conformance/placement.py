@@ -59,8 +59,8 @@ class _Guided(SchedulingAlgorithm):
         draw = algorithm.break_tie
         self.break_tie = lambda pod, names: recorded.draw(pod, names) or draw(pod, names)
 
-    def schedule(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
-        result = super().schedule(pod, snapshot, explain=explain)
+    async def cycle(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
+        result = await super().cycle(pod, snapshot, explain=explain)
         if result.node and not explain:
             self._recorded.placed(pod)
         return result

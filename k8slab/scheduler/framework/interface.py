@@ -72,11 +72,13 @@ class PreFilterResult(NamedTuple):
 class PostFilterResult(NamedTuple):
     """The Node to write to `status.nominatedNodeName` ("" clears it).
 
-    `preemption`: whom to evict there for it, a `preemption.Candidate`; the scheduler carries it out.
+    `preemption`: whom to evict there for it, a `preemption.Candidate`; the scheduler carries it out. `candidates`: all
+    that it was chosen from; where extenders have a say in preemption they are asked, and the choice is made again.
     """
 
     nominated_node_name: str = ""
     preemption: Any = None
+    candidates: Sequence[Any] = ()
 
 
 class QueuedPod(Protocol):

@@ -13,7 +13,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework import SUCCESS, Code, CycleState, Handle, Status, namespace_of
 
-__all__ = ["DefaultBinder"]
+__all__ = ["DefaultBinder", "bind"]
 
 _PODS = GVR("", "v1", "pods")
 
@@ -26,15 +26,20 @@ class DefaultBinder:
 
     async def bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """Error when the API server refuses (the Pod is bound already, or gone) or the outcome is unknown."""
-        metadata = pod["metadata"]
-        binding = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {key: metadata[key] for key in ("name", "namespace", "uid") if metadata.get(key)},
-            "target": {"kind": "Node", "name": node_name},
-        }
         try:
-            await self._handle.client.create_subresource(_PODS, namespace_of(pod), metadata["name"], "binding", binding)
+            await bind(self._handle.client, pod, node_name)
         except (StatusError, TimeoutError) as error:
             return Status(Code.ERROR, str(error))
         return SUCCESS
+
+
+async def bind(client: Any, pod: Object, node_name: str) -> None:
+    """POST the Binding. Raises a StatusError, or TimeoutError: the outcome is unknown."""
+    metadata = pod["metadata"]
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {key: metadata[key] for key in ("name", "namespace", "uid") if metadata.get(key)},
+        "target": {"kind": "Node", "name": node_name},
+    }
+    await client.create_subresource(_PODS, namespace_of(pod), metadata["name"], "binding", binding)

@@ -5,7 +5,7 @@ it is done, PreEnqueue keeps the Pod out of the queue.
 
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
 pkg/scheduler/framework/preemption/preemption.go (Preempt)
-Simplified: no extenders, no pod groups, no out-of-tree rules for who may be a victim.
+Simplified: no pod groups, no out-of-tree rules for who may be a victim.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.nominator import nominated_node_name
-from k8slab.scheduler.preemption import Candidate, best_candidates, dry_run_preemption
+from k8slab.scheduler.preemption import Candidate, choose, dry_run_preemption
 
 __all__ = ["DefaultPreemption"]
 
@@ -80,9 +80,8 @@ class DefaultPreemption:
             verdicts.absent = _NOT_HELPFUL
             error = FitError(len(nodes), Diagnosis(node_to_status=verdicts))
             return PostFilterResult(), Status(Code.UNSCHEDULABLE, str(error))
-        best = best_candidates(candidates)
-        choice = best[0] if len(best) == 1 else self._handle.rng.choice(best)
-        return PostFilterResult(choice.node, choice), SUCCESS
+        choice = choose(candidates, self._handle.rng)
+        return PostFilterResult(choice.node, choice, candidates), SUCCESS
 
     def candidates(
         self, state: CycleState, pod: Object, statuses: NodeStatuses

@@ -1,0 +1,54 @@
+"""Durations as Go writes them: `1h30m`, `250ms`, `-1.5s`.
+
+>>> from k8slab.scheduler.go_duration import parse_duration_ns
+>>> parse_duration_ns("1m30s"), parse_duration_ns("1.5ms"), parse_duration_ns("0")
+(90000000000, 1500000, 0)
+
+Upstream: Go's time.ParseDuration
+"""
+
+from __future__ import annotations
+
+import re
+
+from k8slab.api.labels import go_quote
+
+__all__ = ["parse_duration_ns"]
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # micro sign
+    "μs": 1_000,  # Greek letter mu
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_TERM = re.compile(r"(\d*)(?:\.(\d*))?([^\d.]*)")
+_LARGEST_NS = (1 << 63) - 1
+
+
+def parse_duration_ns(text: str) -> int:
+    """The duration in nanoseconds. ValueError with Go's text for what is none."""
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    sign = -1 if text[:1] == "-" else 1
+    if rest == "0":
+        return 0
+    if not rest:
+        raise ValueError(f"time: invalid duration {go_quote(text)}")
+    total = 0
+    while rest:
+        whole, fraction, unit = _TERM.match(rest).groups()  # type: ignore[union-attr]  # it matches every text
+        if not whole and not fraction:
+            raise ValueError(f"time: invalid duration {go_quote(text)}")
+        if not unit:
+            raise ValueError(f"time: missing unit in duration {go_quote(text)}")
+        if unit not in _UNITS:
+            raise ValueError(f"time: unknown unit {go_quote(unit)} in duration {go_quote(text)}")
+        scale = _UNITS[unit]
+        total += int(whole or "0") * scale + int(fraction or "0") * scale // 10 ** len(fraction or "")
+        if total > _LARGEST_NS + (sign < 0):
+            raise ValueError(f"time: invalid duration {go_quote(text)}")
+        rest = rest[_TERM.match(rest).end() :]  # type: ignore[union-attr]
+    return sign * total
