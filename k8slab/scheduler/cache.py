@@ -92,10 +92,10 @@ class Cache:
         if state is not None and state.assumed and self._ttl_ms is not None:
             self._pods[key] = state._replace(deadline_ms=now_ms + self._ttl_ms)
 
-    def forget(self, key: str) -> None:
-        """The assumption was wrong. Pods that are not assumed are left alone."""
+    def forget(self, key: str, uid: str = "") -> None:
+        """The assumption was wrong. Pods that are not assumed are left alone, and (`uid`) others of the same name."""
         state = self._pods.get(key)
-        if state is not None and state.assumed:
+        if state is not None and state.assumed and uid in ("", state.info.uid):
             self._uncount(key)
 
     def add_pod(self, pod: Object) -> None:

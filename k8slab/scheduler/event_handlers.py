@@ -51,7 +51,7 @@ class EventHandlers:
         nominator: Nominator,
         profiles: Container[str],
         now_ms: Callable[[], int],
-        reject_waiting: Callable[[str], bool],
+        reject_waiting: Callable[[str], object],
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -148,7 +148,7 @@ class EventHandlers:
         """It was placed, and is deleted before its binding was seen: free at once what it was to use."""
         key = pod_key(pod)
         node = self._cache.node_of(key)
-        if not self._reject_waiting(uid_of(pod)):
-            self._cache.forget(key)
+        self._reject_waiting(uid_of(pod))
+        self._cache.forget(key, uid_of(pod))
         placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self._queue.move_all(ASSIGNED_POD_DELETE, placed, None, self._now_ms())

@@ -279,7 +279,10 @@ class SchedulingQueue:
         key = self._in_flight.pop(uid, None)
         if key is None:
             return
-        self._flying.pop(key, None)
+        if self._flying[key] == uid:
+            # Another Pod of this name may have flown since the last time this one came down.
+            del self._flying[key]
+            self._flying.update((name, other) for other, name in self._in_flight.items() if name == key)
         del self._log[self._popped_at.pop(uid)]
         while self._log:
             number, entry = self._log.popitem(last=False)

@@ -78,7 +78,8 @@ class Framework:
 
     Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
     Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
-    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
+    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`; `activate` brings Pods
+    back to the active queue.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Framework:
         self.nominator = nominator if nominator is not None else Nominator()
         self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
         self.is_preempting: Callable[[str], bool] = lambda uid: False
+        self.activate: Callable[[Sequence[Object]], None] = lambda pods: None
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
@@ -216,6 +218,14 @@ class Framework:
 
     def waiting_pod(self, uid: str) -> WaitingPod | None:
         return self._waiting.get(uid)
+
+    def reject_waiting_pod(self, uid: str) -> bool:
+        waiting = self._waiting.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
+
+    @property
+    def now_ms(self) -> int:
+        return self._loop.clock.now_ms if self._loop is not None else 0
 
     # -- one Pod, no API server --------------------------------------------------------------------
 
@@ -443,7 +453,8 @@ class Framework:
         if self._loop is None:
             raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
         self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
-        return Status(Code.WAIT, "one or more plugins asked to wait and no plugin rejected pod")
+        name = pod["metadata"]["name"]
+        return Status(Code.WAIT, f'one or more plugins asked to wait and no plugin rejected pod "{name}"')
 
     # -- binding cycle -----------------------------------------------------------------------------
 
@@ -464,6 +475,8 @@ class Framework:
                 continue
             if status.is_success:
                 status = await plugin.pre_bind(state, pod, node_name)
+                if status.is_rejected:
+                    return status.with_plugin(name)
             if not status.is_success:
                 return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}', plugin=name)
         return SUCCESS

@@ -96,7 +96,9 @@ class Scheduler:
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
-        around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
+        around = Surroundings(
+            self._pods.indexer.get, self._waiting_pod, self._record_preempted, lambda pod: self._activate([pod])
+        )
         self.executor = Executor(
             loop,
             component,
@@ -108,6 +110,7 @@ class Scheduler:
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
+            framework.activate = self._activate
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
@@ -223,7 +226,7 @@ class Scheduler:
             status = framework.run_permit(result.state, placed, result.node)
         if not (status.is_success or status.is_wait):
             framework.run_unreserve(result.state, placed, result.node)
-            self.cache.forget(pod_key(placed))
+            self.cache.forget(pod_key(placed), uid_of(placed))
         return status
 
     # -- the binding tasks -------------------------------------------------------------------------
@@ -238,14 +241,23 @@ class Scheduler:
             self.loop.trace.emit("schedule.wait", LANE, resource="pods", key=info.key, node=node, plugins=plugins)
         status = await framework.wait_on_permit(placed)
         if not status.is_success:
+            self.loop.trace.emit(
+                "schedule.reject", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
+            )
             await self._handle_binding_error(framework, info, placed, result, status)
             return
+        if waiting is not None:
+            waited = self.loop.clock.now_ms - waiting.since_ms
+            self.loop.trace.emit("schedule.allow", LANE, resource="pods", key=info.key, node=node, waited_ms=waited)
         # From here on the Pod cannot become unschedulable: what happens in the cluster no longer matters to it.
         self.queue.done(info.uid)
         status = await framework.run_pre_bind(result.state, placed, node)
         if status.is_success:
             status = await framework.run_bind(result.state, placed, node)
         if not status.is_success:
+            self.loop.trace.emit(
+                "schedule.bind-error", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
+            )
             await self._handle_binding_error(framework, info, placed, result, status)
             return
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
@@ -256,11 +268,8 @@ class Scheduler:
     async def _handle_binding_error(
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
     ) -> None:
-        self.loop.trace.emit(
-            "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=cut(status.message, 60)
-        )
         framework.run_unreserve(result.state, placed, result.node)
-        self.cache.forget(info.key)
+        self.cache.forget(info.key, info.uid)
         # What the Pod was to use is free again, as if it had been deleted; that cannot help the Pod itself.
         others = None if not status.is_rejected else (lambda other: other.uid != info.uid)
         diagnosis, failure = _rejected_at(result.node, status)
@@ -401,16 +410,13 @@ class Scheduler:
         return next((waiting for waiting in found if waiting is not None), None)
 
     def _reject_waiting(self, uid: str) -> bool:
-        waiting = self._waiting_pod(uid)
-        if waiting is not None:
-            waiting.reject("", "removed")
-        return waiting is not None
+        return any(framework.reject_waiting_pod(uid) for framework in self.frameworks.values())
 
     def _record_preempted(self, victim: Object, preemptor: Object, note: str) -> None:
         self._recorder_of(preemptor).event(victim, "Normal", "Preempted", "Preempting", note, related=preemptor)
 
-    def _activate(self, pod: Object) -> None:
-        self.queue.activate([pod], self.loop.clock.now_ms)
+    def _activate(self, pods: Sequence[Object]) -> None:
+        self.queue.activate(pods, self.loop.clock.now_ms)
 
 
 def _nomination(result: ScheduleResult) -> str | None:

@@ -14,7 +14,7 @@ an int and raises PluginError where Go returns (score, Status); `sign_pod` retur
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from k8slab.api.objects import Object
@@ -78,9 +78,20 @@ class QueuedPod(Protocol):
     """What QueueSort compares."""
 
     @property
+    def pod(self) -> Object: ...
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+
+    @property
     def priority(self) -> int: ...
     @property
-    def timestamp_ms(self) -> int: ...
+    def timestamp_ms(self) -> int:
+        """When it was queued last."""
+
+    @property
+    def initial_attempt_ms(self) -> int | None:
+        """When it became active for the first time."""
 
 
 class SnapshotView(Protocol):
@@ -135,10 +146,22 @@ class Handle(Protocol):
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
 
-    def waiting_pods(self) -> list[Any]:
-        """Pods that wait in Permit, oldest first, each with `allow(plugin)` and `reject(plugin, message)`."""
+    @property
+    def now_ms(self) -> int:
+        """Virtual time; 0 where no time passes."""
 
-    def waiting_pod(self, uid: str) -> Any: ...
+    def waiting_pods(self) -> list[Any]:
+        """Pods that wait in Permit, oldest first: `WaitingPod`s, to `allow(plugin)` or `reject(plugin, message)`."""
+
+    def waiting_pod(self, uid: str) -> Any:
+        """One of them, or None."""
+
+    def reject_waiting_pod(self, uid: str) -> bool:
+        """Reject it as "removed". False: it does not wait."""
+
+    @property
+    def activate(self) -> Callable[[Sequence[Object]], None]:
+        """Brings Pods back to the active queue at once; those in flight as soon as they come back."""
 
     # For preemption:
 
