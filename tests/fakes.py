@@ -297,8 +297,10 @@ class FakeTransport:
         return self._commit(request.resource, None, obj, cause)
 
     def _bind(self, request: Request, cause: int | None) -> Object:
-        old = self._find(request)
-        node = thaw(request.body)["target"]["name"]
+        old, body = self._find(request), thaw(request.body)
+        node, uid = body["target"]["name"], body["metadata"].get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            self._wrong_uid(request, uid, old)
         if (old.get("spec") or {}).get("nodeName"):
             raise ConflictError.of("pods/binding", request.name, f"pod {request.name} is already assigned to node")
         new = thaw(old)
