@@ -30,7 +30,7 @@ from k8slab.api.errors import (
 )
 from k8slab.api.labels import parse_selector
 from k8slab.api.objects import Object, freeze, key_of, thaw
-from k8slab.api.scheme import GVR, PODS, SCHEME
+from k8slab.api.scheme import GVK, GVR, PODS, SCHEME
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import Request, StreamClosedError, WatchEvent
 from k8slab.sim.loop import Loop, Mailbox, pause, sleep
@@ -38,6 +38,11 @@ from k8slab.sim.loop import Loop, Mailbox, pause, sleep
 __all__ = ["FakeStream", "FakeTransport"]
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def kind_of(gvr: GVR) -> GVK:
+    """The kind a resource holds; of a custom resource this server only knows the plural."""
+    return SCHEME.kind_of(gvr) if gvr in SCHEME else GVK(gvr.group, gvr.version, gvr.resource)
 
 
 @dataclass
@@ -277,7 +282,7 @@ class FakeTransport:
         if rest:
             token = metadata["continue"] = f"page-{len(self.requests)}"
             self.pages[token] = (revision, rest)  # all pages of a list are of one revision
-        kind = SCHEME.kind_of(request.resource)
+        kind = kind_of(request.resource)
         listed: Object = freeze(
             {"apiVersion": kind.api_version, "kind": kind.kind + "List", "metadata": metadata, "items": page}
         )
@@ -390,7 +395,7 @@ class FakeTransport:
     # -- inside ----------------------------------------------------------------------------------------
 
     def _complete(self, gvr: GVR, obj: dict[str, Any]) -> dict[str, Any]:
-        kind = SCHEME.kind_of(gvr)
+        kind = kind_of(gvr)
         metadata = dict(obj["metadata"])
         if not metadata.get("name") and metadata.get("generateName"):
             suffix = "".join(self.rng.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))

@@ -7,15 +7,19 @@ Simplified: Pods and Nodes only; pod groups are absent.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from typing import NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
+from k8slab.api.scheme import GVR
 from k8slab.scheduler.cache import Cache
 from k8slab.scheduler.framework import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    ActionType,
+    ClusterEvent,
     image_sizes,
     node_changes,
     pod_changes,
@@ -25,7 +29,7 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
-__all__ = ["EventHandlers", "assigned", "scheduler_name"]
+__all__ = ["CustomHandlers", "EventHandlers", "assigned", "scheduler_name"]
 
 
 def assigned(pod: Object) -> bool:
@@ -36,6 +40,14 @@ def assigned(pod: Object) -> bool:
 def scheduler_name(pod: Object) -> str:
     name: str = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     return name
+
+
+class CustomHandlers(NamedTuple):
+    """For `SharedInformer.add_event_handler`."""
+
+    add: Callable[..., None]
+    update: Callable[[Object, Object], None]
+    delete: Callable[[Object], None]
 
 
 class EventHandlers:
@@ -115,6 +127,21 @@ class EventHandlers:
                 self._assumed_pod_deleted(pod)
             elif nominated_node_name(pod):
                 self._room_given_up(pod)
+
+    # -- custom resources --------------------------------------------------------------------------
+
+    def of_custom(self, resource: GVR) -> CustomHandlers:
+        """The handlers for a custom resource that plugins registered for."""
+        name = f"{resource.resource}.{resource.version}.{resource.group}"
+
+        def stir(action: ActionType, old: Object | None, new: Object | None) -> None:
+            self._queue.move_all(ClusterEvent(name, action), old, new, self._now_ms())
+
+        return CustomHandlers(
+            lambda obj, is_initial=False: stir(ActionType.ADD, None, obj),
+            lambda old, new: stir(ActionType.UPDATE, old, new),
+            lambda obj: stir(ActionType.DELETE, obj, None),
+        )
 
     # -- inside ------------------------------------------------------------------------------------
 

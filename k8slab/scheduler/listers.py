@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR, NAMESPACES, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
-from k8slab.client import SharedInformerFactory
+from k8slab.client import SharedInformer, SharedInformerFactory
 
 __all__ = ["LISTED", "InformerLister", "ObjectLister"]
 
@@ -51,6 +51,10 @@ class InformerLister:
 
     def __init__(self, informers: SharedInformerFactory) -> None:
         self._informers = {resource: informers.informer(resource) for resource in LISTED}
+
+    def add(self, resource: GVR, informer: SharedInformer) -> None:
+        """List what `informer` knows, too."""
+        self._informers[resource] = informer
 
     def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
         """All objects of a resource, or those of one namespace."""

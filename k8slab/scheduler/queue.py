@@ -293,6 +293,11 @@ class SchedulingQueue:
 
     # -- looking -----------------------------------------------------------------------------------
 
+    def backs_off_until(self, key: str) -> int:
+        """When the back-off of a Pod ends; 0 for one that does not back off or is not here."""
+        info = self.get(key)
+        return self._expiry(info) if info is not None else 0
+
     def where(self, key: str) -> QueueName | None:
         """The queue a Pod (`namespace/name`) is in; None: not pending here."""
         if key in self._active:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
+from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -22,6 +23,7 @@ from k8slab.scheduler.framework import (
     Code,
     CycleState,
     EnqueueExtensions,
+    EventResource,
     FilterPlugin,
     Gates,
     Lister,
@@ -78,8 +80,8 @@ class Framework:
 
     Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
     Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
-    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`; `activate` brings Pods
-    back to the active queue.
+    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`; `activator`
+    carries `activate` out.
     """
 
     def __init__(
@@ -106,7 +108,7 @@ class Framework:
         self.nominator = nominator if nominator is not None else Nominator()
         self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
         self.is_preempting: Callable[[str], bool] = lambda uid: False
-        self.activate: Callable[[Sequence[Object]], None] = lambda pods: None
+        self.activator: Callable[[Sequence[Object], bool], None] = lambda pods, after_backoff: None
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
@@ -223,6 +225,9 @@ class Framework:
         waiting = self._waiting.get(uid)
         return waiting is not None and waiting.reject("", "removed")
 
+    def activate(self, pods: Sequence[Object], *, after_backoff: bool = False) -> None:
+        self.activator(pods, after_backoff)
+
     @property
     def now_ms(self) -> int:
         return self._loop.clock.now_ms if self._loop is not None else 0
@@ -254,6 +259,22 @@ class Framework:
             for name, plugin in self.plugins.items()
             if isinstance(plugin, EnqueueExtensions)
         }
+
+    def custom_resources(self) -> list[GVR]:
+        """The custom resources whose changes plugins registered for, as `podgroups.v1alpha1.scheduling.x-k8s.io`.
+
+        ValueError: a resource that is neither known nor written so.
+        """
+        known, found = {str(resource) for resource in EventResource}, dict[GVR, None]()
+        for plugin, events in self.events_to_register().items():
+            for name in (entry.event.resource for entry in events):
+                if name in known:
+                    continue
+                if name.count(".") < 2:
+                    raise ValueError(f"incorrect event registration, plugin {plugin!r}, resource {name!r}")
+                resource, version, group = name.split(".", 2)
+                found[GVR(group, version, resource)] = None
+        return list(found)
 
     def sign(self, pod: Object) -> str | None:
         """Equal text: node-local plugins give equal verdicts. None: one of them cannot sign this Pod."""

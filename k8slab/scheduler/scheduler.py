@@ -6,12 +6,12 @@ One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one a
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
 Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
-not before a binding that takes long (gate NominatedNodeNameForExpectation).
-"""
+not before a binding that takes long (gate NominatedNodeNameForExpectation)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from k8slab.api.errors import StatusError
@@ -95,9 +95,14 @@ class Scheduler:
         self._nodes = informers.informer(NODES)
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        self.lister.add(PODS, self._pods)
+        for resource in dict.fromkeys(r for one in self.frameworks.values() for r in one.custom_resources()):
+            informer, change = informers.informer(resource), handlers.of_custom(resource)
+            informer.add_event_handler(change.add, change.update, change.delete)
+            self.lister.add(resource, informer)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(
-            self._pods.indexer.get, self._waiting_pod, self._record_preempted, lambda pod: self._activate([pod])
+            self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate
         )
         self.executor = Executor(
             loop,
@@ -110,7 +115,7 @@ class Scheduler:
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
-            framework.activate = self._activate
+            framework.activator = self._activate_all
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
@@ -415,8 +420,18 @@ class Scheduler:
     def _record_preempted(self, victim: Object, preemptor: Object, note: str) -> None:
         self._recorder_of(preemptor).event(victim, "Normal", "Preempted", "Preempting", note, related=preemptor)
 
-    def _activate(self, pods: Sequence[Object]) -> None:
-        self.queue.activate(pods, self.loop.clock.now_ms)
+    def _activate(self, pod: Object) -> None:
+        if self.component.alive:
+            self.queue.activate([pod], self.loop.clock.now_ms)
+
+    def _activate_all(self, pods: Sequence[Object], after_backoff: bool) -> None:
+        for pod in pods:
+            until_ms = self.queue.backs_off_until(pod_key(pod)) if after_backoff else 0
+            backs_off_ms = until_ms - self.loop.clock.now_ms
+            if backs_off_ms > 0:
+                self.loop.call_later(backs_off_ms, partial(self._activate, pod))
+            else:
+                self._activate(pod)
 
 
 def _nomination(result: ScheduleResult) -> str | None:

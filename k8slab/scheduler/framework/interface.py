@@ -14,7 +14,7 @@ an int and raises PluginError where Go returns (score, Status); `sign_pod` retur
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from k8slab.api.objects import Object
@@ -159,9 +159,11 @@ class Handle(Protocol):
     def reject_waiting_pod(self, uid: str) -> bool:
         """Reject it as "removed". False: it does not wait."""
 
-    @property
-    def activate(self) -> Callable[[Sequence[Object]], None]:
-        """Brings Pods back to the active queue at once; those in flight as soon as they come back."""
+    def activate(self, pods: Sequence[Object], *, after_backoff: bool = False) -> None:
+        """Bring Pods back to the active queue, those in flight as soon as they come back.
+
+        `after_backoff`: each when its back-off is over. Upstream knows only "at once".
+        """
 
     # For preemption:
 
