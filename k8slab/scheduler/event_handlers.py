@@ -1,7 +1,7 @@
 """What the scheduler does when its informers tell it of Pods and Nodes: keep the cache, feed and stir the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go
-Simplified: Pods and Nodes only; pod groups are absent.
+Simplified: Pods, Nodes, PodGroups and custom resources only.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from typing import NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
-from k8slab.api.scheme import GVR
+from k8slab.api.scheme import GVR, PODGROUPS
 from k8slab.scheduler.cache import Cache
 from k8slab.scheduler.framework import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULED_POD_ADD,
     ActionType,
     ClusterEvent,
+    EventResource,
     image_sizes,
     node_changes,
     pod_changes,
@@ -27,6 +29,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
+from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
 __all__ = ["CustomHandlers", "EventHandlers", "assigned", "scheduler_name"]
@@ -97,7 +100,10 @@ class EventHandlers:
             self._add_assigned(pod)
         elif self._is_ours(pod):
             self._nominator.add(pod)
+            self._cache.pod_groups.add_unscheduled(pod)
             self._queue.add(pod, self._now_ms())
+            if scheduling_group(pod):  # the one that makes a gang complete, perhaps
+                self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod, self._now_ms())
 
     def update_pod(self, old: Object, new: Object) -> None:
         if old["metadata"].get("uid") != new["metadata"].get("uid"):
@@ -109,6 +115,7 @@ class EventHandlers:
                 self._queue.move_all(event, old, new, self._now_ms())
         elif assigned(new):
             # This is the binding: ours, seen at last, or somebody else's.
+            self._cache.pod_groups.remove_unscheduled(old)
             self._add_assigned(new)
             if self._is_ours(old):
                 self._queue.delete(old)
@@ -121,6 +128,7 @@ class EventHandlers:
             self._cache.remove_pod(pod_key(pod))
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms())
         elif self._is_ours(pod):
+            self._cache.pod_groups.remove_unscheduled(pod)
             self._queue.delete(pod)
             self._nominator.delete(pod)
             if self._cache.is_assumed(pod_key(pod)):
@@ -131,8 +139,10 @@ class EventHandlers:
     # -- custom resources --------------------------------------------------------------------------
 
     def of_custom(self, resource: GVR) -> CustomHandlers:
-        """The handlers for a custom resource that plugins registered for."""
-        name = f"{resource.resource}.{resource.version}.{resource.group}"
+        """The handlers for a custom resource that plugins registered for, and for PodGroups."""
+        name: str = EventResource.POD_GROUP
+        if resource != PODGROUPS:
+            name = f"{resource.resource}.{resource.version}.{resource.group}"
 
         def stir(action: ActionType, old: Object | None, new: Object | None) -> None:
             self._queue.move_all(ClusterEvent(name, action), old, new, self._now_ms())

@@ -53,6 +53,13 @@ add_kinds(
             "{key} waits",
             "the scheduler holds Pod {key} back from {node}: {plugins} asked to wait",
         ),
+        "schedule.group": Kind(
+            "work",
+            1,
+            ("group", "members", "feasible", "outcome"),
+            "{group} together",
+            "the scheduler tries {members} Pods of {group} together, {feasible} find a place: {outcome}",
+        ),
         "schedule.allow": Kind(
             "work",
             1,

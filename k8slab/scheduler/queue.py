@@ -7,8 +7,8 @@ A plain mechanism: the caller passes the time in, calls `flush` at `backoff_due_
 when `has_next`.
 
 Upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue,unschedulable_pods}.go (v1.36)
-Simplified: no pod groups, no metrics; with QueueingHints always (they are GA). Nominated Pods are kept beside it, in
-`Nominator`.
+Simplified: a group is no entry of its own, its Pods are (`pop_specific` takes the rest); no metrics; with QueueingHints
+always (they are GA). Nominated Pods are kept beside it, in `Nominator`.
 """
 
 from __future__ import annotations
@@ -267,6 +267,19 @@ class SchedulingQueue:
             info = self._backoff.pop()
         if info is None:
             raise IndexError("pop from an empty scheduling queue")
+        return self._flies(info)
+
+    def pop_specific(self, key: str) -> QueuedPodInfo | None:
+        """This Pod out of its turn, unless it is gated or not queued: the pod group cycle takes a whole group."""
+        info = self.get(key)
+        if info is None or info.gating_plugin:
+            return None
+        for heap in (self._active, self._backoff, self._error_backoff):
+            heap.remove(key)
+        self._unschedulable.pop(key, None)
+        return self._flies(info)
+
+    def _flies(self, info: QueuedPodInfo) -> QueuedPodInfo:
         info.attempts += 1
         info.unschedulable_plugins, info.pending_plugins = {}, {}
         self.scheduling_cycle += 1

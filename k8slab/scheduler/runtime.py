@@ -53,6 +53,7 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
+from k8slab.scheduler.pod_groups import PodGroupManager
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
@@ -109,6 +110,7 @@ class Framework:
         self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
         self.is_preempting: Callable[[str], bool] = lambda uid: False
         self.activator: Callable[[Sequence[Object], bool], None] = lambda pods, after_backoff: None
+        self.pod_groups = PodGroupManager()
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
@@ -457,8 +459,8 @@ class Framework:
         for plugin in reversed(self.reserve_plugins):
             plugin.unreserve(state, pod, node_name)
 
-    def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
+    def ask_permit(self, state: CycleState, pod: Object, node_name: str) -> tuple[Status, dict[str, int]]:
+        """SUCCESS, a rejection, or Wait, and who wants to wait for how many ms. Nothing waits yet."""
         timeouts: dict[str, int] = {}
         for plugin in self.permit_plugins:
             status, timeout_ms = plugin.permit(state, pod, node_name)
@@ -467,15 +469,22 @@ class Framework:
                 timeouts[name] = min(timeout_ms, 15 * 60 * 1000)
             elif not status.is_success:
                 if status.is_rejected:
-                    return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name)
+                    return status.with_plugin(name), {}
+                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name), {}
         if not timeouts:
-            return SUCCESS
-        if self._loop is None:
-            raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
-        self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
+            return SUCCESS, {}
         name = pod["metadata"]["name"]
-        return Status(Code.WAIT, f'one or more plugins asked to wait and no plugin rejected pod "{name}"')
+        text = f'one or more plugins asked to wait and no plugin rejected pod "{name}"'
+        return Status(Code.WAIT, text), timeouts
+
+    def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
+        status, timeouts = self.ask_permit(state, pod, node_name)
+        if status.is_wait:
+            if self._loop is None:
+                raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
+            self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
+        return status
 
     # -- binding cycle -----------------------------------------------------------------------------
 

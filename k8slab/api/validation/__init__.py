@@ -20,7 +20,18 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
-from k8slab.api.validation import autoscaling, batch, core, networking, pod, pod_update, policy, service, workloads
+from k8slab.api.validation import (
+    autoscaling,
+    batch,
+    core,
+    networking,
+    pod,
+    pod_update,
+    policy,
+    service,
+    workload_groups,
+    workloads,
+)
 from k8slab.api.validation.metadata import (
     NameRule,
     dns_subdomain,
@@ -72,7 +83,9 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_create,
     ("rbac.authorization.k8s.io", "Role"): policy.validate_role_create,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_create,
+    ("scheduling.k8s.io", "PodGroup"): workload_groups.validate_pod_group_create,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_create,
+    ("scheduling.k8s.io", "Workload"): workload_groups.validate_workload_create,
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
@@ -95,7 +108,9 @@ _UPDATE: dict[tuple[str, str], Update] = {
     ("networking.k8s.io", "NetworkPolicy"): networking.validate_network_policy_update,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_update,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_update,
+    ("scheduling.k8s.io", "PodGroup"): workload_groups.validate_pod_group_update,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_update,
+    ("scheduling.k8s.io", "Workload"): workload_groups.validate_workload_update,
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {

@@ -1,7 +1,7 @@
 """Changes in the cluster that may make a rejected Pod schedulable.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go (ClusterEvent), pkg/scheduler/framework/events.go
-Simplified: resources Node, Pod and custom ones (no volumes, claims), no events for declared node features.
+Simplified: resources Node, Pod, PodGroup and custom ones (no volumes, claims), no events for declared node features.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class EventResource(StrEnum):
     UNSCHEDULED_POD = "UnscheduledPod"
     TARGET_POD = "TargetPod"
     NODE = "Node"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
     WILD_CARD = "*"
 
 

@@ -165,6 +165,10 @@ class Handle(Protocol):
         `after_backoff`: each when its back-off is over. Upstream knows only "at once".
         """
 
+    @property
+    def pod_groups(self) -> Any:
+        """The `PodGroupManager`: which Pods belong to which PodGroup of `scheduling.k8s.io`."""
+
     # For preemption:
 
     @property
