@@ -99,19 +99,9 @@ class Scheduler:
         self._snapshot = Snapshot()
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
-        handlers = EventHandlers(
-            self.cache, self.queue, self.nominator, self.frameworks, lambda: loop.clock.now_ms, self._reject_waiting
-        )
         self._pods = informers.informer(PODS, field_selector=NOT_FINISHED)
         self._nodes = informers.informer(NODES)
-        self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
-        self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
-        self.lister.add(PODS, self._pods)
-        custom = [r for one in self.frameworks.values() for r in one.custom_resources()]
-        for resource in dict.fromkeys([*([PODGROUPS] if self._with_groups else []), *custom]):
-            informer, change = informers.informer(resource), handlers.of_custom(resource)
-            informer.add_event_handler(change.add, change.update, change.delete)
-            self.lister.add(resource, informer)
+        self._listen(informers)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
         self.executor = Executor(
@@ -127,6 +117,25 @@ class Scheduler:
             framework.is_preempting = self.executor.is_preempting
             framework.activator = self._activate_all
             framework.pod_groups = self.cache.pod_groups
+
+    def _listen(self, informers: SharedInformerFactory) -> None:
+        """Hear of Pods and Nodes, and of what plugins registered for."""
+        handlers = EventHandlers(
+            self.cache,
+            self.queue,
+            self.nominator,
+            self.frameworks,
+            lambda: self.loop.clock.now_ms,
+            self._reject_waiting,
+        )
+        self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
+        self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        self.lister.add(PODS, self._pods)
+        custom = [r for one in self.frameworks.values() for r in one.custom_resources()]
+        for resource in dict.fromkeys([*([PODGROUPS] if self._with_groups else []), *custom]):
+            informer, change = informers.informer(resource), handlers.of_custom(resource)
+            informer.add_event_handler(change.add, change.update, change.delete)
+            self.lister.add(resource, informer)
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
