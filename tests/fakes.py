@@ -30,7 +30,7 @@ from k8slab.api.errors import (
 )
 from k8slab.api.labels import parse_selector
 from k8slab.api.objects import Object, freeze, key_of, thaw
-from k8slab.api.scheme import GVR, PODS, SCHEME
+from k8slab.api.scheme import GVK, GVR, PODS, SCHEME
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import Request, StreamClosedError, WatchEvent
 from k8slab.sim.loop import Loop, Mailbox, pause, sleep
@@ -38,6 +38,11 @@ from k8slab.sim.loop import Loop, Mailbox, pause, sleep
 __all__ = ["FakeStream", "FakeTransport"]
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def kind_of(gvr: GVR) -> GVK:
+    """The kind a resource holds; of a custom resource this server only knows the plural."""
+    return SCHEME.kind_of(gvr) if gvr in SCHEME else GVK(gvr.group, gvr.version, gvr.resource)
 
 
 @dataclass
@@ -277,7 +282,7 @@ class FakeTransport:
         if rest:
             token = metadata["continue"] = f"page-{len(self.requests)}"
             self.pages[token] = (revision, rest)  # all pages of a list are of one revision
-        kind = SCHEME.kind_of(request.resource)
+        kind = kind_of(request.resource)
         listed: Object = freeze(
             {"apiVersion": kind.api_version, "kind": kind.kind + "List", "metadata": metadata, "items": page}
         )
@@ -297,8 +302,10 @@ class FakeTransport:
         return self._commit(request.resource, None, obj, cause)
 
     def _bind(self, request: Request, cause: int | None) -> Object:
-        old = self._find(request)
-        node = thaw(request.body)["target"]["name"]
+        old, body = self._find(request), thaw(request.body)
+        node, uid = body["target"]["name"], body["metadata"].get("uid")
+        if uid and uid != old["metadata"]["uid"]:
+            self._wrong_uid(request, uid, old)
         if (old.get("spec") or {}).get("nodeName"):
             raise ConflictError.of("pods/binding", request.name, f"pod {request.name} is already assigned to node")
         new = thaw(old)
@@ -388,7 +395,7 @@ class FakeTransport:
     # -- inside ----------------------------------------------------------------------------------------
 
     def _complete(self, gvr: GVR, obj: dict[str, Any]) -> dict[str, Any]:
-        kind = SCHEME.kind_of(gvr)
+        kind = kind_of(gvr)
         metadata = dict(obj["metadata"])
         if not metadata.get("name") and metadata.get("generateName"):
             suffix = "".join(self.rng.choice("bcdfghjklmnpqrstvwxz2456789") for _ in range(5))

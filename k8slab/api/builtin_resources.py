@@ -5,12 +5,12 @@ One line a resource: resource, kind, scope (N namespaced, C cluster-wide), verbs
 (an empty kind is the resource's own). A line that starts with two blanks continues the one above.
 
 Upstream: pkg/controlplane/apiserver, pkg/registry/*/rest/storage_*.go (what the discovery documents list)
-Simplified: groups and versions that only an alpha or beta gate turns on are absent.
+Simplified: of what only an alpha or beta gate turns on there are Workloads and PodGroups; the rest is absent.
 """
 
 from __future__ import annotations
 
-__all__ = ["RESOURCES", "STORED_ELSEWHERE", "UNSERVED_GROUPS", "VERBS"]
+__all__ = ["GATED_RESOURCES", "RESOURCES", "STORED_ELSEWHERE", "UNSERVED_GROUPS", "VERBS"]
 
 VERBS = {
     "c": "create",
@@ -127,3 +127,12 @@ resourceslices ResourceSlice C *
 flowschemas FlowSchema C * status::gpu
 prioritylevelconfigurations PriorityLevelConfiguration C * status::gpu
 """
+
+GATED_RESOURCES = {
+    "GenericWorkload": """
+[scheduling.k8s.io/v1alpha2]
+podgroups PodGroup N * status::gpu
+workloads Workload N *
+""",
+}
+"""What a feature gate adds, by gate, in the same form. (Upstream asks for `--runtime-config` besides.)"""

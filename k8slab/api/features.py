@@ -86,6 +86,7 @@ GATES: dict[str, tuple[GateSpec, ...]] = {
         ("1.26", "Alpha", _OFF), ("1.32", "Beta", _OFF), ("1.34", "GA", _ON), ("1.35", "GA!", _ON)
     ),
     "GangScheduling": _row(("1.35", "Alpha", _OFF)),
+    "GenericWorkload": _row(("1.35", "Alpha", _OFF)),
     "MatchLabelKeysInPodAffinity": _row(("1.29", "Alpha", _OFF), ("1.31", "Beta", _ON), ("1.33", "GA!", _ON)),
     "MatchLabelKeysInPodTopologySpread": _row(("1.25", "Alpha", _OFF), ("1.27", "Beta", _ON)),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": _row(("1.34", "Beta", _ON)),

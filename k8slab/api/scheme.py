@@ -13,11 +13,11 @@ Simplified: one table for what upstream keeps in Scheme (kinds), RESTMapper (res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from k8slab.api.builtin_resources import RESOURCES, STORED_ELSEWHERE, UNSERVED_GROUPS, VERBS
+from k8slab.api.builtin_resources import GATED_RESOURCES, RESOURCES, STORED_ELSEWHERE, UNSERVED_GROUPS, VERBS
 from k8slab.api.names import is_dns1035_label, is_dns1123_subdomain
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "PERSISTENTVOLUMECLAIMS",
     "PERSISTENTVOLUMES",
     "PODDISRUPTIONBUDGETS",
+    "PODGROUPS",
     "PODS",
     "PRIORITYCLASSES",
     "REPLICASETS",
@@ -59,12 +60,14 @@ __all__ = [
     "STATEFULSETS",
     "STORAGECLASSES",
     "VOLUMEATTACHMENTS",
+    "WORKLOADS",
     "ResourceInfo",
     "Scheme",
     "Subresource",
     "UnknownKindError",
     "UnknownResourceError",
     "foreign_kind_problem",
+    "gated_resources",
     "guess_resource",
     "gvk_of",
     "parse_group_version",
@@ -304,18 +307,27 @@ def _parse_row(row: str, group: str, version: str) -> ResourceInfo:
     )
 
 
-def _builtins() -> Scheme:
-    scheme = Scheme()
+def _parse_table(text: str) -> Iterator[ResourceInfo]:
     group = version = ""
-    groups: dict[str, None] = {}
-    for row in RESOURCES.replace("\n  ", " ").strip().splitlines():
+    for row in text.replace("\n  ", " ").strip().splitlines():
         if row.startswith("["):
             group, version = parse_group_version(row[1:-1])
-            groups[group] = None
         else:
-            scheme.register(_parse_row(row, group, version))
+            yield _parse_row(row, group, version)
+
+
+def _builtins() -> Scheme:
+    scheme = Scheme()
+    for info in _parse_table(RESOURCES):
+        scheme.register(info)
+    groups = dict.fromkeys(info.gvr.group for info in scheme)
     scheme._builtin_groups = (*groups, *UNSERVED_GROUPS)
     return scheme
+
+
+def gated_resources(is_enabled: Callable[[str], bool]) -> list[ResourceInfo]:
+    """What is served besides when these feature gates are on."""
+    return [info for gate, text in GATED_RESOURCES.items() if is_enabled(gate) for info in _parse_table(text)]
 
 
 SCHEME = _builtins()
@@ -345,6 +357,8 @@ CRONJOBS = GVR("batch", "v1", "cronjobs")
 ENDPOINTSLICES = GVR("discovery.k8s.io", "v1", "endpointslices")
 LEASES = GVR("coordination.k8s.io", "v1", "leases")
 PRIORITYCLASSES = GVR("scheduling.k8s.io", "v1", "priorityclasses")
+PODGROUPS = GVR("scheduling.k8s.io", "v1alpha2", "podgroups")
+WORKLOADS = GVR("scheduling.k8s.io", "v1alpha2", "workloads")
 HORIZONTALPODAUTOSCALERS = GVR("autoscaling", "v2", "horizontalpodautoscalers")
 PODDISRUPTIONBUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
 INGRESSES = GVR("networking.k8s.io", "v1", "ingresses")

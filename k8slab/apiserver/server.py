@@ -12,7 +12,17 @@ from typing import Any, Protocol
 from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Frozen, Object
-from k8slab.api.scheme import GVK, GVR, PODDISRUPTIONBUDGETS, PODS, SCHEME, ResourceInfo, Scheme, Subresource
+from k8slab.api.scheme import (
+    GVK,
+    GVR,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    SCHEME,
+    ResourceInfo,
+    Scheme,
+    Subresource,
+    gated_resources,
+)
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
 from k8slab.apiserver.bootstrap import bootstrap_objects
@@ -112,6 +122,8 @@ class APIServer:
         self._tasks: dict[int, Task] = {}
         self._live = 0
         self._streams: dict[int, EventStream] = {}
+        for info in gated_resources(self.features.enabled):
+            self.scheme.register(info)
         for info in self.scheme:
             if "list" in info.verbs and info.gvr.resource != "componentstatuses":
                 self._install(info)

@@ -18,7 +18,20 @@ Simplified: one controller manager, no leader election; no authorization, so eve
 from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
 from k8slab.cluster.cluster import Cluster
 from k8slab.cluster.explain import Explanation, Why
+from k8slab.cluster.gangs import Change, GangCluster, GangTimeline
 from k8slab.cluster.not_simulated import not_simulated
 from k8slab.cluster.sources import manifest_files
 
-__all__ = ["Applied", "ApplyError", "ApplyResult", "Cluster", "Explanation", "Why", "manifest_files", "not_simulated"]
+__all__ = [
+    "Applied",
+    "ApplyError",
+    "ApplyResult",
+    "Change",
+    "Cluster",
+    "Explanation",
+    "GangCluster",
+    "GangTimeline",
+    "Why",
+    "manifest_files",
+    "not_simulated",
+]

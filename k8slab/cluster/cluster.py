@@ -200,7 +200,9 @@ class Cluster:
         All or nothing unless `keep_going`: ManifestError or ApplyError say what is wrong, and nothing was written.
         `wait` False only sends the first request: step or run to see the rest.
         """
-        return self.apply_loaded(load(source), namespace=namespace, keep_going=keep_going, wait=wait)
+        return self.apply_loaded(
+            load(source, self.control_plane.server.scheme), namespace=namespace, keep_going=keep_going, wait=wait
+        )
 
     def apply_loaded(
         self, manifests: Sequence[Manifest], *, namespace: str = "default", keep_going: bool = False, wait: bool = True

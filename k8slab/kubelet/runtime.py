@@ -19,6 +19,7 @@ from typing import Any
 
 from k8slab.api.objects import Object
 from k8slab.api.pod_requests import ResourceList, pod_requests
+from k8slab.api.times import go_duration
 from k8slab.kubelet.addresses import AddressPool
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, BehaviourOf, NodeConfig, Timings, annotated_behaviour
@@ -455,7 +456,7 @@ class PodSandbox:
         text = f"Back-off {what}"
         events.append(Happened("back-off", container.name, "Warning", "BackOff", text, delay))
         container.state, container.reason = ContainerState.BACKOFF, "CrashLoopBackOff"
-        container.message = f"back-off {_go_duration(delay)} {what}"
+        container.message = f"back-off {go_duration(delay)} {what}"
         container.due_ms = now_ms + delay
 
     def _restart(self, container: Container, now_ms: int, events: list[Happened]) -> None:
@@ -465,12 +466,6 @@ class PodSandbox:
     def _backoff_key(self, container: Container) -> str:
         """A container with another image is another container: its failures count from none."""
         return f"{self.uid}/{container.name}/{container.spec.get('image', '')}"
-
-
-def _go_duration(ms: int) -> str:
-    """Whole seconds as Go prints them: 10s, 1m20s, 5m0s."""
-    minutes, seconds = divmod(ms // 1000, 60)
-    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
 
 
 class ContainerRuntime:

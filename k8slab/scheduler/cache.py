@@ -7,7 +7,7 @@
 A plain mechanism; times are passed in. Snapshots are brought up to date by copying only Nodes that changed.
 
 Upstream: pkg/scheduler/backend/cache/{cache,snapshot,node_tree}.go
-Simplified: no pod groups. As upstream since 1.23 assumed Pods do not expire unless `ttl_ms` is set.
+Simplified: as upstream since 1.23 assumed Pods do not expire unless `ttl_ms` is set.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.scheduler.framework import NodeInfo, PodInfo, pod_key
+from k8slab.scheduler.pod_groups import PodGroupManager
 from k8slab.scheduler.snapshot import Snapshot, count_images, interleave_zones, zone_of
 
 __all__ = ["Cache"]
@@ -36,6 +37,7 @@ class Cache:
 
     def __init__(self, *, ttl_ms: int | None = None) -> None:
         self._ttl_ms = ttl_ms
+        self.pod_groups = PodGroupManager()
         self._nodes: dict[str, NodeInfo] = {}
         self._changed: dict[str, None] = {}  # names, the one changed last at the end
         self._pods: dict[str, _PodState] = {}
@@ -92,10 +94,10 @@ class Cache:
         if state is not None and state.assumed and self._ttl_ms is not None:
             self._pods[key] = state._replace(deadline_ms=now_ms + self._ttl_ms)
 
-    def forget(self, key: str) -> None:
-        """The assumption was wrong. Pods that are not assumed are left alone."""
+    def forget(self, key: str, uid: str = "") -> None:
+        """The assumption was wrong. Pods that are not assumed are left alone, and (`uid`) others of the same name."""
         state = self._pods.get(key)
-        if state is not None and state.assumed:
+        if state is not None and state.assumed and uid in ("", state.info.uid):
             self._uncount(key)
 
     def add_pod(self, pod: Object) -> None:
@@ -249,11 +251,14 @@ class Cache:
         info = self._node(state.node)
         info.add_pod(state.info)
         self._pods[state.info.key] = state
+        self.pod_groups.placed(state.info.pod)
         self._touch(info)
 
     def _uncount(self, key: str) -> None:
-        info = self._nodes[self._pods.pop(key).node]
+        state = self._pods.pop(key)
+        info = self._nodes[state.node]
         info.remove_pod(key)
+        self.pod_groups.displaced(state.info.pod)
         self._touch(info)
         self._drop_if_empty(info)
 

@@ -1,7 +1,7 @@
 """What the scheduler does when its informers tell it of a change: keep the cache, feed and stir the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go
-Simplified: pod groups and resource claims are absent.
+Simplified: resource claims are absent.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from k8slab.scheduler.framework import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    UNSCHEDULED_POD_ADD,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -37,6 +38,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
+from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
 __all__ = ["OTHER_RESOURCES", "EventHandlers", "ResourceHandlers", "assigned", "scheduler_name"]
@@ -84,7 +86,7 @@ class EventHandlers:
         nominator: Nominator,
         profiles: Container[str],
         now_ms: Callable[[], int],
-        reject_waiting: Callable[[str], bool],
+        reject_waiting: Callable[[str], object],
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -118,7 +120,10 @@ class EventHandlers:
             self._add_assigned(pod)
         elif self._is_ours(pod):
             self._nominator.add(pod)
+            self._cache.pod_groups.add_unscheduled(pod)
             self._queue.add(pod, self._now_ms())
+            if scheduling_group(pod):  # the one that makes a gang complete, perhaps
+                self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod, self._now_ms())
 
     def update_pod(self, old: Object, new: Object) -> None:
         if old["metadata"].get("uid") != new["metadata"].get("uid"):
@@ -130,6 +135,7 @@ class EventHandlers:
                 self._queue.move_all(event, old, new, self._now_ms())
         elif assigned(new):
             # This is the binding: ours, seen at last, or somebody else's.
+            self._cache.pod_groups.remove_unscheduled(old)
             self._add_assigned(new)
             if self._is_ours(old):
                 self._queue.delete(old)
@@ -142,6 +148,7 @@ class EventHandlers:
             self._cache.remove_pod(pod_key(pod))
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms())
         elif self._is_ours(pod):
+            self._cache.pod_groups.remove_unscheduled(pod)
             self._queue.delete(pod)
             self._nominator.delete(pod)
             if self._cache.is_assumed(pod_key(pod)):
@@ -151,7 +158,7 @@ class EventHandlers:
 
     # -- other resources ---------------------------------------------------------------------------
 
-    def others(self, resource: EventResource) -> ResourceHandlers:
+    def others(self, resource: EventResource | str) -> ResourceHandlers:
         """Handlers that only stir the queue."""
         return ResourceHandlers(
             lambda obj, is_initial=False: self._stir(resource, ActionType.ADD, None, obj),
@@ -159,7 +166,7 @@ class EventHandlers:
             lambda obj: self._stir(resource, ActionType.DELETE, obj, None),
         )
 
-    def _stir(self, resource: EventResource, action: ActionType, old: Object | None, new: Object | None) -> None:
+    def _stir(self, resource: EventResource | str, action: ActionType, old: Object | None, new: Object | None) -> None:
         self._queue.move_all(ClusterEvent(resource, action), old, new, self._now_ms())
 
     # -- inside ------------------------------------------------------------------------------------
@@ -194,7 +201,7 @@ class EventHandlers:
         """It was placed, and is deleted before its binding was seen: free at once what it was to use."""
         key = pod_key(pod)
         node = self._cache.node_of(key)
-        if not self._reject_waiting(uid_of(pod)):
-            self._cache.forget(key)
+        self._reject_waiting(uid_of(pod))
+        self._cache.forget(key, uid_of(pod))
         placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self._queue.move_all(ASSIGNED_POD_DELETE, placed, None, self._now_ms())

@@ -53,6 +53,27 @@ add_kinds(
             "{key} waits",
             "the scheduler holds Pod {key} back from {node}: {plugins} asked to wait",
         ),
+        "schedule.group": Kind(
+            "work",
+            1,
+            ("group", "members", "feasible", "outcome"),
+            "{group} together",
+            "the scheduler tries {members} Pods of {group} together, {feasible} find a place: {outcome}",
+        ),
+        "schedule.allow": Kind(
+            "work",
+            1,
+            ("resource", "key", "node", "waited_ms"),
+            "{key} may go",
+            "the scheduler lets Pod {key} go to {node}, {waited_ms} ms after its place was reserved",
+        ),
+        "schedule.reject": Kind(
+            "wait",
+            1,
+            ("resource", "key", "node", "error"),
+            "{key} may not go",
+            "the scheduler takes the place on {node} back from Pod {key}: {error}",
+        ),
         "schedule.bind-error": Kind(
             "wait",
             1,

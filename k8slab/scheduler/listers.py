@@ -32,7 +32,7 @@ from k8slab.api.scheme import (
     STORAGECLASSES,
     VOLUMEATTACHMENTS,
 )
-from k8slab.client import SharedInformerFactory
+from k8slab.client import SharedInformer, SharedInformerFactory
 
 __all__ = ["LISTED", "NOT_FINISHED", "VOLUME_RESOURCES", "InformerLister", "ObjectLister"]
 
@@ -97,6 +97,10 @@ class InformerLister:
             else informers.informer(resource)
             for resource in LISTED
         }
+
+    def add(self, resource: GVR, informer: SharedInformer) -> None:
+        """List what `informer` knows, too."""
+        self._informers[resource] = informer
 
     def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
         """All objects of a resource, or those of one namespace."""

@@ -67,8 +67,9 @@ _DEFAULT: tuple[tuple[str, int], ...] = (
     ("NodeResourcesBalancedAllocation", 1),
     ("ImageLocality", 1),
     ("DefaultBinder", 0),
+    ("GangScheduling", 0),
 )
-_GATED: Mapping[str, str] = {"DynamicResources": "DynamicResourceAllocation"}
+_GATED: Mapping[str, str] = {"DynamicResources": "DynamicResourceAllocation", "GangScheduling": "GangScheduling"}
 
 
 def default_plugins(features: Gates) -> list[tuple[str, int]]:

@@ -7,8 +7,8 @@ A plain mechanism: the caller passes the time in, calls `flush` at `backoff_due_
 when `has_next`.
 
 Upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue,unschedulable_pods}.go (v1.36)
-Simplified: no pod groups, no metrics; with QueueingHints always (they are GA). Nominated Pods are kept beside it, in
-`Nominator`.
+Simplified: a group is no entry of its own, its Pods are (`pop_specific` takes the rest); no metrics; with QueueingHints
+always (they are GA). Nominated Pods are kept beside it, in `Nominator`.
 """
 
 from __future__ import annotations
@@ -267,6 +267,19 @@ class SchedulingQueue:
             info = self._backoff.pop()
         if info is None:
             raise IndexError("pop from an empty scheduling queue")
+        return self._flies(info)
+
+    def pop_specific(self, key: str) -> QueuedPodInfo | None:
+        """This Pod out of its turn, unless it is gated or not queued: the pod group cycle takes a whole group."""
+        info = self.get(key)
+        if info is None or info.gating_plugin:
+            return None
+        for heap in (self._active, self._backoff, self._error_backoff):
+            heap.remove(key)
+        self._unschedulable.pop(key, None)
+        return self._flies(info)
+
+    def _flies(self, info: QueuedPodInfo) -> QueuedPodInfo:
         info.attempts += 1
         info.unschedulable_plugins, info.pending_plugins = {}, {}
         self.scheduling_cycle += 1
@@ -279,7 +292,10 @@ class SchedulingQueue:
         key = self._in_flight.pop(uid, None)
         if key is None:
             return
-        self._flying.pop(key, None)
+        if self._flying[key] == uid:
+            # Another Pod of this name may have flown since the last time this one came down.
+            del self._flying[key]
+            self._flying.update((name, other) for other, name in self._in_flight.items() if name == key)
         del self._log[self._popped_at.pop(uid)]
         while self._log:
             number, entry = self._log.popitem(last=False)
@@ -289,6 +305,11 @@ class SchedulingQueue:
                 return
 
     # -- looking -----------------------------------------------------------------------------------
+
+    def backs_off_until(self, key: str) -> int:
+        """When the back-off of a Pod ends; 0 for one that does not back off or is not here."""
+        info = self.get(key)
+        return self._expiry(info) if info is not None else 0
 
     def where(self, key: str) -> QueueName | None:
         """The queue a Pod (`namespace/name`) is in; None: not pending here."""

@@ -17,6 +17,7 @@ from k8slab.api.objects import Object
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_once
+from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -60,6 +61,7 @@ from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.preemption import choose
+from k8slab.scheduler.pod_groups import PodGroupManager
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
@@ -91,7 +93,7 @@ class Framework:
     Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
     Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
     others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`. `extenders` are asked
-    through `http`.
+    through `http`; `activator` carries `activate` out.
     """
 
     def __init__(
@@ -121,6 +123,8 @@ class Framework:
         self.pdbs: Callable[[], Sequence[Object]] = lambda: ()
         self.is_preempting: Callable[[str], bool] = lambda uid: False
         self.extenders = Extenders(extenders, http, loop)
+        self.activator: Callable[[Sequence[Object], bool], None] = lambda pods, after_backoff: None
+        self.pod_groups = PodGroupManager()
         self._loop = loop
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
@@ -262,6 +266,17 @@ class Framework:
     def waiting_pod(self, uid: str) -> WaitingPod | None:
         return self._waiting.get(uid)
 
+    def reject_waiting_pod(self, uid: str) -> bool:
+        waiting = self._waiting.get(uid)
+        return waiting is not None and waiting.reject("", "removed")
+
+    def activate(self, pods: Sequence[Object], *, after_backoff: bool = False) -> None:
+        self.activator(pods, after_backoff)
+
+    @property
+    def now_ms(self) -> int:
+        return self._loop.clock.now_ms if self._loop is not None else 0
+
     # -- one Pod, no API server --------------------------------------------------------------------
 
     def schedule(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
@@ -295,6 +310,22 @@ class Framework:
         if self.extenders:
             events[EXTENDER] = [ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))]
         return events
+
+    def custom_resources(self) -> list[GVR]:
+        """The custom resources whose changes plugins registered for, as `podgroups.v1alpha1.scheduling.x-k8s.io`.
+
+        ValueError: a resource that is neither known nor written so.
+        """
+        known, found = {str(resource) for resource in EventResource}, dict[GVR, None]()
+        for plugin, events in self.events_to_register().items():
+            for name in (entry.event.resource for entry in events):
+                if name in known:
+                    continue
+                if name.count(".") < 2:
+                    raise ValueError(f"incorrect event registration, plugin {plugin!r}, resource {name!r}")
+                resource, version, group = name.split(".", 2)
+                found[GVR(group, version, resource)] = None
+        return list(found)
 
     def sign(self, pod: Object) -> str | None:
         """Equal text: node-local plugins give equal verdicts. None: one of them cannot sign this Pod."""
@@ -503,8 +534,8 @@ class Framework:
         for plugin in reversed(self.reserve_plugins):
             plugin.unreserve(state, pod, node_name)
 
-    def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
+    def ask_permit(self, state: CycleState, pod: Object, node_name: str) -> tuple[Status, dict[str, int]]:
+        """SUCCESS, a rejection, or Wait, and who wants to wait for how many ms. Nothing waits yet."""
         timeouts: dict[str, int] = {}
         for plugin in self.permit_plugins:
             status, timeout_ms = plugin.permit(state, pod, node_name)
@@ -513,14 +544,22 @@ class Framework:
                 timeouts[name] = min(timeout_ms, 15 * 60 * 1000)
             elif not status.is_success:
                 if status.is_rejected:
-                    return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name)
+                    return status.with_plugin(name), {}
+                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name), {}
         if not timeouts:
-            return SUCCESS
-        if self._loop is None:
-            raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
-        self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
-        return Status(Code.WAIT, "one or more plugins asked to wait and no plugin rejected pod")
+            return SUCCESS, {}
+        name = pod["metadata"]["name"]
+        text = f'one or more plugins asked to wait and no plugin rejected pod "{name}"'
+        return Status(Code.WAIT, text), timeouts
+
+    def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
+        status, timeouts = self.ask_permit(state, pod, node_name)
+        if status.is_wait:
+            if self._loop is None:
+                raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
+            self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
+        return status
 
     # -- binding cycle -----------------------------------------------------------------------------
 
@@ -541,6 +580,8 @@ class Framework:
                 continue
             if status.is_success:
                 status = await plugin.pre_bind(state, pod, node_name)
+                if status.is_rejected:
+                    return status.with_plugin(name)
             if not status.is_success:
                 return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}', plugin=name)
         return SUCCESS

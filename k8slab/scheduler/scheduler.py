@@ -13,13 +13,14 @@ not before a binding that takes long (gate NominatedNodeNameForExpectation).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
-from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
+from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import HTTPCaller
 from k8slab.client import Client, SharedInformerFactory
@@ -34,6 +35,16 @@ from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
 from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
+from k8slab.scheduler.pod_group_cycle import (
+    GroupPlan,
+    failure_of,
+    in_group_order,
+    placed_on,
+    plan_group,
+    rejected_at,
+    wrong_profiles,
+)
+from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
@@ -74,6 +85,7 @@ class Scheduler:
         self.client = client
         self.features = features if features is not None else FeatureGates()
         self.cache = Cache()
+        self._with_groups = self.features.enabled("GenericWorkload")
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
         self.frameworks = self._build(profiles, registry, memo=memo, extenders=extenders, http=http)
@@ -90,15 +102,9 @@ class Scheduler:
         self._snapshot = Snapshot()
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
-        handlers = EventHandlers(
-            self.cache, self.queue, self.nominator, self.frameworks, lambda: loop.clock.now_ms, self._reject_waiting
-        )
         self._pods = informers.informer(PODS, field_selector=NOT_FINISHED)
         self._nodes = informers.informer(NODES)
-        self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
-        self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
-        for resource, event_resource in OTHER_RESOURCES.items():
-            informers.informer(resource).add_event_handler(*handlers.others(event_resource))
+        self._listen(informers)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
         self.executor = Executor(
@@ -113,6 +119,27 @@ class Scheduler:
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
             framework.extenders.stand_in(component.name)
+            framework.activator = self._activate_all
+            framework.pod_groups = self.cache.pod_groups
+
+    def _listen(self, informers: SharedInformerFactory) -> None:
+        """Hear of Pods and Nodes, and of what plugins registered for."""
+        handlers = EventHandlers(
+            self.cache,
+            self.queue,
+            self.nominator,
+            self.frameworks,
+            lambda: self.loop.clock.now_ms,
+            self._reject_waiting,
+        )
+        self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
+        self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        resources: dict[GVR, EventResource] = dict(OTHER_RESOURCES)
+        if self._with_groups:
+            resources[PODGROUPS] = EventResource.POD_GROUP
+        for resource, name in resources.items():
+            self.lister.informer(resource).add_event_handler(*handlers.others(name))
+        self._listen_for_plugins(handlers)
 
     def _build(
         self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, **options: Any
@@ -175,7 +202,11 @@ class Scheduler:
         while True:
             while not self.queue.has_next:
                 await pause(self._poppable)
-            await self._schedule_one(self.queue.pop())
+            info = self.queue.pop()
+            if self._with_groups and scheduling_group(info.pod):
+                await self._schedule_group(info)
+            else:
+                await self._schedule_one(info)
             await pause()
 
     async def _schedule_one(self, info: QueuedPodInfo) -> None:
@@ -194,7 +225,15 @@ class Scheduler:
             nominated = _nomination(result)
             await self._handle_failure(framework, info, result.status, result.diagnosis, nominated)
             return
-        trace.emit(
+        failure = self._place(framework, info, result)
+        if failure is not None:
+            await self._handle_failure(framework, info, failure[1], failure[0], "")
+
+    def _place(
+        self, framework: Framework, info: QueuedPodInfo, result: ScheduleResult
+    ) -> tuple[Diagnosis, Status] | None:
+        """Assume, Reserve, Permit; then bind in a task of its own, or say what went wrong."""
+        self.loop.trace.emit(
             "schedule.decide",
             self.component.name,
             resource="pods",
@@ -204,19 +243,64 @@ class Scheduler:
             evaluated=result.evaluated,
             score=result.score,
         )
-        placed = {**info.pod, "spec": {**info.pod["spec"], "nodeName": result.node}}
+        placed = placed_on(info.pod, result.node)
         try:
             self.cache.assume(placed, result.node)
         except ValueError as error:  # somebody else placed it while extenders were asked
-            await self._handle_failure(framework, info, Status(Code.ERROR, str(error)), Diagnosis(), "")
-            return
+            return Diagnosis(), Status(Code.ERROR, str(error))
         self.nominator.delete(placed)
         status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
             self.component.spawn(f"bind/{info.key}", self._binding_cycle(framework, info, placed, result))
+            return None
+        return rejected_at(result.node, status)
+
+    async def _schedule_group(self, first: QueuedPodInfo) -> None:
+        """The queued Pods of one PodGroup, in one cycle: see `pod_group_cycle`."""
+        trace = self.loop.trace
+        trace.current = first.cause
+        name = scheduling_group(first.pod)
+        others = (self.queue.pop_specific(pod_key(pod)) for pod in self.cache.pod_groups.get(name).unscheduled_pods)
+        members = []
+        for info in in_group_order([first, *(info for info in others if info is not None)]):
+            trace.emit("schedule.attempt", LANE, resource="pods", key=info.key, attempt=info.attempts)
+            if self._should_skip(info.pod):
+                self.queue.done(info.uid)
+            else:
+                members.append(info)
+        if not members:
             return
-        diagnosis, failure = _rejected_at(result.node, status)
-        await self._handle_failure(framework, info, failure, diagnosis, "")
+        wrong = wrong_profiles([scheduler_name(info.pod) for info in members])
+        if wrong is not SUCCESS:
+            for info in members:
+                await self._handle_failure(self._framework_of(info.pod), info, wrong, Diagnosis(), "")
+            return
+        framework = self._framework_of(first.pod)
+        plan = plan_group(framework, self.cache, self._snapshot, members)
+        trace.emit(
+            "schedule.group",
+            LANE,
+            group=name,
+            members=len(members),
+            feasible=plan.feasible,
+            outcome="they fit together" if plan.status is SUCCESS else plan.status.message,
+        )
+        await self._carry_out(framework, members, plan)
+
+    async def _carry_out(self, framework: Framework, members: Sequence[QueuedPodInfo], plan: GroupPlan) -> None:
+        """Place what fits before anything is awaited; then tell the others."""
+        planned = {member.info.uid: member for member in plan.members}
+        failed: list[tuple[QueuedPodInfo, Diagnosis, Status]] = []
+        for info in members:
+            member = planned.get(info.uid)
+            if plan.status is SUCCESS and member is not None and member.status is SUCCESS:
+                failure = self._place(framework, info, member.result)
+            else:
+                failure = failure_of(plan, member)
+            if failure is not None:
+                failed.append((info, *failure))
+        for info, diagnosis, status in failed:
+            await self._handle_failure(framework, info, status, diagnosis, "")
 
     def _should_skip(self, pod: Object) -> bool:
         """Pods being deleted, and Pods assumed already, are not scheduled."""
@@ -232,7 +316,7 @@ class Scheduler:
             status = framework.run_permit(result.state, placed, result.node)
         if not (status.is_success or status.is_wait):
             framework.run_unreserve(result.state, placed, result.node)
-            self.cache.forget(pod_key(placed))
+            self.cache.forget(pod_key(placed), uid_of(placed))
         return status
 
     # -- the binding tasks -------------------------------------------------------------------------
@@ -249,14 +333,23 @@ class Scheduler:
             )
         status = await framework.wait_on_permit(placed)
         if not status.is_success:
+            self.loop.trace.emit(
+                "schedule.reject", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
+            )
             await self._handle_binding_error(framework, info, placed, result, status)
             return
+        if waiting is not None:
+            waited = self.loop.clock.now_ms - waiting.since_ms
+            self.loop.trace.emit("schedule.allow", LANE, resource="pods", key=info.key, node=node, waited_ms=waited)
         # From here on the Pod cannot become unschedulable: what happens in the cluster no longer matters to it.
         self.queue.done(info.uid)
         status = await framework.run_pre_bind(result.state, placed, node)
         if status.is_success:
             status = await framework.run_bind(result.state, placed, node)
         if not status.is_success:
+            self.loop.trace.emit(
+                "schedule.bind-error", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
+            )
             await self._handle_binding_error(framework, info, placed, result, status)
             return
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
@@ -267,19 +360,11 @@ class Scheduler:
     async def _handle_binding_error(
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
     ) -> None:
-        self.loop.trace.emit(
-            "schedule.bind-error",
-            self.component.name,
-            resource="pods",
-            key=info.key,
-            node=result.node,
-            error=cut(status.message, 60),
-        )
         framework.run_unreserve(result.state, placed, result.node)
-        self.cache.forget(info.key)
+        self.cache.forget(info.key, info.uid)
         # What the Pod was to use is free again, as if it had been deleted; that cannot help the Pod itself.
         others = None if not status.is_rejected else (lambda other: other.uid != info.uid)
-        diagnosis, failure = _rejected_at(result.node, status)
+        diagnosis, failure = rejected_at(result.node, status)
         if others is None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms)
         write = self._requeue_failed(framework, info, failure, diagnosis, "")
@@ -421,16 +506,23 @@ class Scheduler:
         return next((waiting for waiting in found if waiting is not None), None)
 
     def _reject_waiting(self, uid: str) -> bool:
-        waiting = self._waiting_pod(uid)
-        if waiting is not None:
-            waiting.reject("", "removed")
-        return waiting is not None
+        return any(framework.reject_waiting_pod(uid) for framework in self.frameworks.values())
 
     def _record_preempted(self, victim: Object, preemptor: Object, note: str) -> None:
         self._recorder_of(preemptor).event(victim, "Normal", "Preempted", "Preempting", note, related=preemptor)
 
     def _activate(self, pod: Object) -> None:
-        self.queue.activate([pod], self.loop.clock.now_ms)
+        if self.component.alive:
+            self.queue.activate([pod], self.loop.clock.now_ms)
+
+    def _activate_all(self, pods: Sequence[Object], after_backoff: bool) -> None:
+        for pod in pods:
+            until_ms = self.queue.backs_off_until(pod_key(pod)) if after_backoff else 0
+            backs_off_ms = until_ms - self.loop.clock.now_ms
+            if backs_off_ms > 0:
+                self.loop.call_later(backs_off_ms, partial(self._activate, pod))
+            else:
+                self._activate(pod)
 
 
 def _nomination(result: ScheduleResult) -> str | None:
@@ -439,16 +531,6 @@ def _nomination(result: ScheduleResult) -> str | None:
         return result.post_filter.nominated_node_name
     fits_nowhere = result.status.code is Code.UNSCHEDULABLE
     return None if fits_nowhere else ""
-
-
-def _rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:
-    """What Reserve, Permit or binding said of the one Node that was chosen, as a failure of the Pod."""
-    diagnosis = Diagnosis()
-    if not status.is_rejected:
-        return diagnosis, Status(Code.ERROR, *status.reasons)
-    diagnosis.node_to_status.set(node, status)
-    diagnosis.add_plugin_status(status)
-    return diagnosis, Status(status.code, str(FitError(1, diagnosis)))
 
 
 def _some_of(names: Sequence[str], length: int) -> str:

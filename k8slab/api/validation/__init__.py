@@ -30,6 +30,7 @@ from k8slab.api.validation import (
     policy,
     service,
     storage,
+    workload_groups,
     workloads,
 )
 from k8slab.api.validation.metadata import (
@@ -83,9 +84,11 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_create,
     ("rbac.authorization.k8s.io", "Role"): policy.validate_role_create,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_create,
+    ("scheduling.k8s.io", "PodGroup"): workload_groups.validate_pod_group_create,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_create,
     ("storage.k8s.io", "CSINode"): storage.validate_csi_node_create,
     ("storage.k8s.io", "StorageClass"): storage.validate_storage_class_create,
+    ("scheduling.k8s.io", "Workload"): workload_groups.validate_workload_create,
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
@@ -108,9 +111,11 @@ _UPDATE: dict[tuple[str, str], Update] = {
     ("networking.k8s.io", "NetworkPolicy"): networking.validate_network_policy_update,
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_update,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_update,
+    ("scheduling.k8s.io", "PodGroup"): workload_groups.validate_pod_group_update,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_update,
     ("storage.k8s.io", "CSINode"): storage.validate_csi_node_update,
     ("storage.k8s.io", "StorageClass"): storage.validate_storage_class_update,
+    ("scheduling.k8s.io", "Workload"): workload_groups.validate_workload_update,
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {

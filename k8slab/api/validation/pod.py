@@ -32,6 +32,7 @@ from k8slab.api.validation.scheduling import (
 from k8slab.api.validation.security import validate_operating_system, validate_pod_security_context
 from k8slab.api.validation.selectors import validate_labels
 from k8slab.api.validation.volumes import validate_volumes
+from k8slab.api.validation.workload_groups import validate_scheduling_group
 
 __all__ = ["validate_pod_create", "validate_pod_metadata_and_spec", "validate_pod_spec", "validate_pod_template"]
 
@@ -128,6 +129,8 @@ def validate_pod_spec(path: str, spec: Spec, *, is_pod: bool, allow_privileged: 
         condition = gate.get("conditionType", "")
         errors += each(f"{path}.readinessGates[{index}].conditionType", condition, is_qualified_name(condition))
     errors += validate_scheduling_gates(f"{path}.schedulingGates", spec.get("schedulingGates", ()))
+    if spec.get("schedulingGroup") is not None:
+        errors += validate_scheduling_group(f"{path}.schedulingGroup", spec["schedulingGroup"])
     errors += validate_topology_spread(f"{path}.topologySpreadConstraints", spec.get("topologySpreadConstraints", ()))
     if spec.get("hostUsers") is False:
         for key, shown in (("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")):

@@ -99,6 +99,8 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "networkpolicies.networking.k8s.io": lambda: Strategy(has_generation=True),
     "endpointslices.discovery.k8s.io": EndpointSliceStrategy,
     "leases.coordination.k8s.io": lambda: Strategy(allow_create_on_update=True, allow_unconditional_update=False),
+    "podgroups.scheduling.k8s.io": lambda: Strategy(has_generation=True, allow_unconditional_update=False),
+    "workloads.scheduling.k8s.io": lambda: Strategy(has_generation=True, allow_unconditional_update=False),
     "priorityclasses.scheduling.k8s.io": lambda: Strategy(has_generation=True),
     "storageclasses.storage.k8s.io": lambda: Strategy(returns_deleted=True),
     "csidrivers.storage.k8s.io": lambda: Strategy(returns_deleted=True, allow_unconditional_update=False),

@@ -1,7 +1,8 @@
 """Pods: status reset, QoS class, grace periods, gates.
 
 Upstream: pkg/registry/core/pod/strategy.go
-Simplified: no AppArmor and seccomp version skew, no dropping of fields of disabled gates, no warnings for Pods.
+Simplified: no AppArmor and seccomp version skew, no dropping of fields of disabled gates but
+schedulingGroup, no warnings for Pods.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class PodStrategy(Strategy):
         if (obj["spec"].get("terminationGracePeriodSeconds") or 0) < 0:
             obj["spec"] = {**obj["spec"], "terminationGracePeriodSeconds": 1}
         obj["spec"] = apply_label_keys(obj["spec"], obj["metadata"].get("labels") or {}, ctx.env.features)
+        if not ctx.env.features.enabled("GenericWorkload"):
+            obj["spec"] = {field: value for field, value in obj["spec"].items() if field != "schedulingGroup"}
         status = {"phase": "Pending", "qosClass": str(qos_class(obj))}
         if obj["spec"].get("schedulingGates"):
             condition = {"type": "PodScheduled", "status": "False", "lastTransitionTime": ctx.now}

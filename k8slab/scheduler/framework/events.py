@@ -1,7 +1,7 @@
 """Changes in the cluster that may make a rejected Pod schedulable.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go (ClusterEvent), pkg/scheduler/framework/events.go
-Simplified: no events of resource claims and pod groups, none for declared node features.
+Simplified: no events of resource claims, none for declared node features.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class EventResource(StrEnum):
     CSI_DRIVER = "storage.k8s.io/CSIDriver"
     CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
     VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
+    POD_GROUP = "scheduling.k8s.io/PodGroup"
     WILD_CARD = "*"
 
 
@@ -91,9 +92,12 @@ _PODS = frozenset((EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD, Ev
 
 
 class ClusterEvent(NamedTuple):
-    """A change of one resource. `custom_label` names the special ones (a timeout, a forced activation)."""
+    """A change of one resource. `custom_label` names the special ones (a timeout, a forced activation).
 
-    resource: EventResource
+    `resource`: an `EventResource`, or a custom resource as `podgroups.v1alpha1.scheduling.x-k8s.io`.
+    """
+
+    resource: str
     action: ActionType
     custom_label: str = ""
 
@@ -103,16 +107,16 @@ class ClusterEvent(NamedTuple):
 
     @property
     def is_wildcard(self) -> bool:
-        return self.resource is EventResource.WILD_CARD and self.action == ActionType.ALL
+        return self.resource == EventResource.WILD_CARD and self.action == ActionType.ALL
 
     def matches(self, incoming: ClusterEvent) -> bool:
         """Whether a plugin that registered this event wants to hear of `incoming`."""
         if self.is_wildcard:
             return True
         same = (
-            self.resource is incoming.resource
-            or self.resource is EventResource.WILD_CARD
-            or (self.resource is EventResource.POD and incoming.resource in _PODS)
+            self.resource == incoming.resource
+            or self.resource == EventResource.WILD_CARD
+            or (self.resource == EventResource.POD and incoming.resource in _PODS)
         )
         # All of `incoming`: a general Update only concerns plugins that registered for every kind of update.
         return same and self.action & incoming.action == incoming.action

@@ -85,9 +85,20 @@ class QueuedPod(Protocol):
     """What QueueSort compares."""
 
     @property
+    def pod(self) -> Object: ...
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+
+    @property
     def priority(self) -> int: ...
     @property
-    def timestamp_ms(self) -> int: ...
+    def timestamp_ms(self) -> int:
+        """When it was queued last."""
+
+    @property
+    def initial_attempt_ms(self) -> int | None:
+        """When it became active for the first time."""
 
 
 class SnapshotView(Protocol):
@@ -146,10 +157,28 @@ class Handle(Protocol):
         """The sums over the Nodes of the snapshot. `contribute` may depend on `key` and on the Node and its Pods, and
         on nothing else: then only Nodes that changed are asked again."""
 
-    def waiting_pods(self) -> list[Any]:
-        """Pods that wait in Permit, oldest first, each with `allow(plugin)` and `reject(plugin, message)`."""
+    @property
+    def now_ms(self) -> int:
+        """Virtual time; 0 where no time passes."""
 
-    def waiting_pod(self, uid: str) -> Any: ...
+    def waiting_pods(self) -> list[Any]:
+        """Pods that wait in Permit, oldest first: `WaitingPod`s, to `allow(plugin)` or `reject(plugin, message)`."""
+
+    def waiting_pod(self, uid: str) -> Any:
+        """One of them, or None."""
+
+    def reject_waiting_pod(self, uid: str) -> bool:
+        """Reject it as "removed". False: it does not wait."""
+
+    def activate(self, pods: Sequence[Object], *, after_backoff: bool = False) -> None:
+        """Bring Pods back to the active queue, those in flight as soon as they come back.
+
+        `after_backoff`: each when its back-off is over. Upstream knows only "at once".
+        """
+
+    @property
+    def pod_groups(self) -> Any:
+        """The `PodGroupManager`: which Pods belong to which PodGroup of `scheduling.k8s.io`."""
 
     # For preemption:
 

@@ -18,6 +18,7 @@ from k8slab.scheduler.plugins.default_binder import DefaultBinder
 from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
 from k8slab.scheduler.plugins.dynamic_resources import DynamicResources
 from k8slab.scheduler.plugins.fit import Fit
+from k8slab.scheduler.plugins.gang_scheduling import GangScheduling
 from k8slab.scheduler.plugins.image_locality import ImageLocality
 from k8slab.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from k8slab.scheduler.plugins.node_affinity import NodeAffinity
@@ -40,6 +41,7 @@ __all__ = [
     "DefaultPreemption",
     "DynamicResources",
     "Fit",
+    "GangScheduling",
     "ImageLocality",
     "InterPodAffinity",
     "NodeAffinity",
@@ -60,6 +62,7 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "DefaultBinder": DefaultBinder,
     "DefaultPreemption": DefaultPreemption,
     "DynamicResources": DynamicResources,
+    "GangScheduling": GangScheduling,
     "ImageLocality": ImageLocality,
     "InterPodAffinity": InterPodAffinity,
     "NodeAffinity": NodeAffinity,

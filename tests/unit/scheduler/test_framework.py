@@ -248,7 +248,7 @@ def waiting(loop: Loop, timeout_ms: int) -> Framework:
         pytest.param("reject", Status(Code.UNSCHEDULABLE, "no", plugin="Ledger"), 40, id="rejected, it goes back"),
         pytest.param(
             "nothing",
-            Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 0.1s at plugin Ledger", plugin="Ledger"),
+            Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 100ms at plugin Ledger", plugin="Ledger"),
             100,
             id="left alone, it times out",
         ),
