@@ -1,12 +1,13 @@
 """What the scheduler does when its informers tell it of Pods and Nodes: keep the cache, feed and stir the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go
-Simplified: Pods and Nodes only; pod groups are absent.
+Simplified: of the built-in resources Pods and Nodes only; pod groups are absent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from typing import Any
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
@@ -16,6 +17,8 @@ from k8slab.scheduler.framework import (
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    ActionType,
+    ClusterEvent,
     image_sizes,
     node_changes,
     pod_changes,
@@ -77,6 +80,24 @@ class EventHandlers:
     def delete_node(self, node: Object) -> None:
         self._queue.move_all(NODE_DELETE, node, None, self._now_ms())
         self._cache.remove_node(node["metadata"]["name"])
+
+    # -- what plugins look up ----------------------------------------------------------------------
+
+    def add_custom(self, resource: str, obj: Object, is_initial: bool = False) -> None:
+        self._custom(resource, ActionType.ADD, None, obj)
+
+    def update_custom(self, resource: str, old: Object, new: Object) -> None:
+        self._custom(resource, ActionType.UPDATE, old, new)
+
+    def delete_custom(self, resource: str, obj: Object) -> None:
+        self._custom(resource, ActionType.DELETE, obj, None)
+
+    def resort(self, *_: Any) -> None:
+        """Something that the order of the queue depends on has changed."""
+        self._queue.resort()
+
+    def _custom(self, resource: str, action: ActionType, old: Object | None, new: Object | None) -> None:
+        self._queue.move_all(ClusterEvent(resource, action), old, new, self._now_ms())
 
     # -- Pods --------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR, NAMESPACES, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
-from k8slab.client import SharedInformerFactory
+from k8slab.client import SharedInformer, SharedInformerFactory
 
 __all__ = ["LISTED", "InformerLister", "ObjectLister"]
 
@@ -47,10 +47,18 @@ def _key(resource: GVR, obj: Object) -> tuple[str, str]:
 
 
 class InformerLister:
-    """Lists what the informers of a process know now. It asks for those of `LISTED`; somebody starts them."""
+    """Lists what the informers of a process know now. It asks for those of `LISTED`; somebody starts them.
+
+    A resource that is neither in `LISTED` nor was asked for by `informer` is a KeyError.
+    """
 
     def __init__(self, informers: SharedInformerFactory) -> None:
+        self._factory = informers
         self._informers = {resource: informers.informer(resource) for resource in LISTED}
+
+    def informer(self, resource: GVR) -> SharedInformer:
+        """The informer of a resource, which is listed from now on."""
+        return self._informers.setdefault(resource, self._factory.informer(resource))
 
     def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
         """All objects of a resource, or those of one namespace."""

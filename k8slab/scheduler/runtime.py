@@ -76,9 +76,9 @@ class WeightedScore(NamedTuple):
 class Framework:
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
-    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
-    Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
-    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
+    Use `from_profile`. `loop` is needed only where plugins make Pods wait or ask for the time; `client` only to bind.
+    `lister`: Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be
+    shared with others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
     """
 
     def __init__(
@@ -203,6 +203,12 @@ class Framework:
         self.queue_sort_plugin = queue_sort[0]
 
     # -- Handle ------------------------------------------------------------------------------------
+
+    @property
+    def now_ms(self) -> int:
+        if self._loop is None:
+            raise ValueError("loop: None, expected a Loop, since a plugin asks for the time")
+        return self._loop.clock.now_ms
 
     def snapshot(self) -> Snapshot:
         return self._snapshot

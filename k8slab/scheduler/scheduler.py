@@ -12,6 +12,7 @@ not before a binding that takes long (gate NominatedNodeNameForExpectation).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from k8slab.api.errors import StatusError
@@ -28,7 +29,18 @@ from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
-from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
+from k8slab.scheduler.framework import (
+    ASSIGNED_POD_DELETE,
+    SUCCESS,
+    Code,
+    QueueSortKey,
+    Status,
+    custom_resource,
+    custom_resource_of,
+    namespace_of,
+    pod_key,
+    uid_of,
+)
 from k8slab.scheduler.listers import InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
@@ -95,6 +107,7 @@ class Scheduler:
         self._nodes = informers.informer(NODES)
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        self._listen_for_plugins(handlers)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
         self.executor = Executor(
@@ -130,6 +143,26 @@ class Scheduler:
                 raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
             built[framework.profile_name] = framework
         return built
+
+    def _listen_for_plugins(self, handlers: EventHandlers) -> None:
+        """Informers for the custom resources that plugins registered events of, and for what QueueSort sorts by."""
+        registered = [
+            entry.event
+            for framework in self.frameworks.values()
+            for entries in framework.events_to_register().values()
+            for entry in entries
+        ]
+        resources = dict.fromkeys(gvr for event in registered if (gvr := custom_resource_of(event)) is not None)
+        for gvr in resources:
+            name = custom_resource(gvr)
+            self.lister.informer(gvr).add_event_handler(
+                partial(handlers.add_custom, name),
+                partial(handlers.update_custom, name),
+                partial(handlers.delete_custom, name),
+            )
+        sort = next(iter(self.frameworks.values())).queue_sort_plugin
+        for gvr in sort.sorts_by if isinstance(sort, QueueSortKey) else ():
+            self.lister.informer(gvr).add_event_handler(handlers.resort, handlers.resort, handlers.resort)
 
     def start(self) -> None:
         """Start the tasks; they wait for the informers by themselves."""

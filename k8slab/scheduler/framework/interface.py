@@ -45,6 +45,7 @@ __all__ = [
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
+    "QueueSortKey",
     "QueueSortPlugin",
     "QueuedPod",
     "ReservePlugin",
@@ -77,6 +78,8 @@ class PostFilterResult(NamedTuple):
 class QueuedPod(Protocol):
     """What QueueSort compares."""
 
+    @property
+    def pod(self) -> Object: ...
     @property
     def priority(self) -> int: ...
     @property
@@ -132,6 +135,10 @@ class Handle(Protocol):
     def client(self) -> Any: ...
     @property
     def lister(self) -> Lister: ...
+    @property
+    def now_ms(self) -> int:
+        """The time. One cycle may take some: who needs the same moment throughout keeps it in the CycleState."""
+
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
 
@@ -179,6 +186,20 @@ class QueueSortPlugin(Protocol):
     """Orders the active queue. Exactly one per profile."""
 
     def less(self, a: QueuedPod, b: QueuedPod) -> bool: ...
+
+
+@runtime_checkable
+class QueueSortKey(Protocol):
+    """For a QueueSort whose order depends on more than the Pod: the key is worked out once, when the Pod is queued.
+
+    A heap compares what it holds again and again. Keys that changed meanwhile would leave it out of order, and the
+    wrong Pod would come out. `less` must say what a comparison of keys says. When an object of `sorts_by` changes,
+    every Pod in the queue gets a new key.
+    """
+
+    sorts_by: Sequence[GVR]
+
+    def sort_key(self, info: QueuedPod) -> Any: ...
 
 
 @runtime_checkable
