@@ -17,11 +17,14 @@ from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
     SUCCESS,
+    ActionType,
     BindPlugin,
+    ClusterEvent,
     ClusterEventWithHint,
     Code,
     CycleState,
     EnqueueExtensions,
+    EventResource,
     FilterPlugin,
     Gates,
     Lister,
@@ -244,11 +247,11 @@ class Framework:
         return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
-        """Per plugin the cluster events that may help a Pod it rejected."""
+        """Per plugin that can reject a Pod: the cluster events that may help. All, if the plugin does not say."""
         return {
-            name: plugin.events_to_register()
+            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else list(_ANY_EVENT)
             for name, plugin in self.plugins.items()
-            if isinstance(plugin, EnqueueExtensions)
+            if isinstance(plugin, _REJECTORS)
         }
 
     def sign(self, pod: Object) -> str | None:
@@ -491,6 +494,12 @@ class Framework:
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             plugin.post_bind(state, pod, node_name)
+
+
+_REJECTORS = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+_ANY_EVENT = tuple(
+    ClusterEventWithHint(ClusterEvent(resource, ActionType.ALL)) for resource in (EventResource.POD, EventResource.NODE)
+)
 
 
 def name_of(plugin: Any) -> str:

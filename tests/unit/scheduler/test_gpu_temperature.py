@@ -11,7 +11,14 @@ from k8slab.api.times import rfc3339
 from k8slab.cluster import Cluster
 from k8slab.kubelet import NodeConfig
 from k8slab.scheduler import Framework, Scheduler, Snapshot
-from k8slab.scheduler.framework import NODE_ADD, ActionType, ClusterEvent, EventResource, QueueingHint
+from k8slab.scheduler.framework import (
+    NODE_ADD,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+)
 from k8slab.scheduler.plugins.gpu_temperature import MEASURED_AT, TEMPERATURE, GPUTemperature
 from k8slab.sim import Loop
 from tests.scheduling import node, pod
@@ -200,8 +207,15 @@ def test_it_registers_for_new_nodes_and_for_annotations() -> None:
     assert not registered.event.matches(ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL))
 
 
-class Deaf(GPUTemperature):
-    """Filter and Score alone, as it is often written: no event is registered."""
+class NewNodesOnly(GPUTemperature):
+    """Hears of new Nodes alone, as when temperatures come from a metrics service: no event tells of them."""
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [ClusterEventWithHint(NODE_ADD)]
+
+
+class FilterAndScore(GPUTemperature):
+    """Filter and Score alone, as it is often written: the framework takes it to be interested in everything."""
 
     events_to_register = None  # type: ignore[assignment]
 
@@ -243,9 +257,30 @@ def test_a_rejected_pod_says_why_and_comes_back_as_soon_as_a_node_cools() -> Non
 
 
 def test_without_an_event_the_pod_waits_for_the_flush_of_five_minutes() -> None:
-    cluster = hot_cluster(Deaf)
+    cluster = hot_cluster(NewNodesOnly)
     # 5 s ago it was parked; the pool is looked through every 30 s for who waits longer than 300 s.
     assert 295 <= seconds_until_bound(cluster) <= 330
+    cluster.close()
+
+
+def test_a_plugin_that_names_no_events_is_asked_again_after_every_event() -> None:
+    cluster = hot_cluster(FilterAndScore)
+    attempts = sum(event.kind == "schedule.attempt" for event in cluster.trace)
+    for celsius in (94, 93, 92):
+        report(cluster, celsius)
+        cluster.run(for_ms=20_000)
+    assert sum(event.kind == "schedule.attempt" for event in cluster.trace) == attempts + 3
+    assert seconds_until_bound(cluster) <= 1
+    cluster.close()
+
+
+def test_the_hint_saves_the_attempts_that_could_not_succeed() -> None:
+    cluster = hot_cluster(GPUTemperature)
+    attempts = sum(event.kind == "schedule.attempt" for event in cluster.trace)
+    for celsius in (94, 93, 92):
+        report(cluster, celsius)
+        cluster.run(for_ms=20_000)
+    assert sum(event.kind == "schedule.attempt" for event in cluster.trace) == attempts
     cluster.close()
 
 
