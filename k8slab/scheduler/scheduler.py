@@ -33,6 +33,7 @@ from k8slab.scheduler.framework import (
     ASSIGNED_POD_DELETE,
     SUCCESS,
     Code,
+    PodListener,
     QueueSortKey,
     Status,
     custom_resource,
@@ -145,7 +146,7 @@ class Scheduler:
         return built
 
     def _listen_for_plugins(self, handlers: EventHandlers) -> None:
-        """Informers for the custom resources that plugins registered events of, and for what QueueSort sorts by."""
+        """Informers for custom resources that plugins registered events of, and for what QueueSort sorts by."""
         registered = [
             entry.event
             for framework in self.frameworks.values()
@@ -160,6 +161,10 @@ class Scheduler:
                 partial(handlers.update_custom, name),
                 partial(handlers.delete_custom, name),
             )
+        for framework in self.frameworks.values():
+            for plugin in framework.plugins.values():
+                if isinstance(plugin, PodListener):
+                    self._pods.add_event_handler(plugin.pod_added, plugin.pod_updated, plugin.pod_deleted)
         sort = next(iter(self.frameworks.values())).queue_sort_plugin
         for gvr in sort.sorts_by if isinstance(sort, QueueSortKey) else ():
             self.lister.informer(gvr).add_event_handler(handlers.resort, handlers.resort, handlers.resort)

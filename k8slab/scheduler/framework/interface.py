@@ -36,6 +36,7 @@ __all__ = [
     "NodeStatuses",
     "PermitPlugin",
     "Plugin",
+    "PodListener",
     "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",
@@ -207,6 +208,20 @@ class EnqueueExtensions(Protocol):
     """Which cluster events may make Pods schedulable that this plugin rejected."""
 
     def events_to_register(self) -> list[ClusterEventWithHint]: ...
+
+
+@runtime_checkable
+class PodListener(Protocol):
+    """Keeps a record of its own of the Pods: told of each change in the same action as the scheduler's cache.
+
+    `pod_deleted` also comes for Pods that finished. (Upstream plugins register with the informers of their handle.)
+    """
+
+    def pod_added(self, pod: Object, is_initial: bool) -> None: ...
+
+    def pod_updated(self, old: Object, new: Object) -> None: ...
+
+    def pod_deleted(self, pod: Object) -> None: ...
 
 
 @runtime_checkable
