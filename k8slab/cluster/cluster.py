@@ -110,7 +110,6 @@ class Cluster:
         check_arguments(nodes, seed, release, apiservers, etcd, order, **chosen, **own)
         configs, profile = node_configs(nodes), latency_profile(latency)
         counts: dict[str, Any] = {"apiservers": apiservers, "etcd": etcd}
-        plain = {"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts}
         self.timings = timings or Timings()
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
@@ -120,7 +119,7 @@ class Cluster:
             timings=self.timings,
             choices=choices,
             holds=holds,
-            **plain,
+            **{"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts},
         )
         self._is_closed, self._inputs = False, list[Input]()
         self._not_recorded = own_code(order=not isinstance(order, str), **own)

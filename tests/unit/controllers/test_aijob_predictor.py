@@ -1,6 +1,8 @@
-"""The predictor: whole numbers from arithmetic, the same answer for the same job, worse ones for what it does not know."""
+"""The predictor: whole numbers from arithmetic, the same answer for the same job, worse ones for the unknown."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ BERT_SECONDS = 32_800
     ],
     ids=["as it is", "twice as fast", "eight GPUs", "32 checkpoints of 20 s", "slow", "unknown GPU", "unknown model"],
 )
-def test_the_runtime_is_steps_times_their_time_over_the_gpus(changes: dict[str, int], seconds: int) -> None:
+def test_the_runtime_is_steps_times_their_time_over_the_gpus(changes: dict[str, Any], seconds: int) -> None:
     assert predict(BERT._replace(**changes)).runtime_seconds == seconds
 
 
