@@ -33,19 +33,9 @@ def ai_cluster(
     return Cluster(
         nodes=configs,
         scheduler=partial(Scheduler, profiles=[PROFILE], registry=plugins),
-        operators={"aijob-operator": partial_operator(predict_ms)},
+        operators={"aijob-operator": partial(AIJobOperator, predict_ms=predict_ms)},
         **options,
     )
-
-
-def partial_operator(predict_ms: int) -> Any:
-    """The operator with another predictor's delay; it brings the same definitions."""
-
-    class Operator(AIJobOperator):
-        def __init__(self, ctx: Any) -> None:
-            super().__init__(ctx, predict_ms=predict_ms)
-
-    return Operator
 
 
 def aijob(name: str, model: str = "resnet50", *, replicas: int = 1, batch: int = 64, **spec: Any) -> dict[str, Any]:

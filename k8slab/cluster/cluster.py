@@ -161,14 +161,21 @@ class Cluster:
         return kubelet
 
     def _boot(self) -> None:
+        try:
+            self._start_programs()
+        except Exception:  # a program of the caller's that cannot be built: the others must not be left half begun
+            self.loop.close()
+            raise
+        if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
+            raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
+
+    def _start_programs(self) -> None:
         self.control_plane.manager.start()
         self.control_plane.scheduler.start()
         for operator in self.control_plane.operators.values():
             operator.start()
         for machine in self.nodes.values():
             machine.kubelet.start()
-        if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
-            raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
 
     def _is_up(self) -> bool:
         return not self._not_up()

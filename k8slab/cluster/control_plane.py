@@ -10,6 +10,7 @@ etcd.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
@@ -156,7 +157,8 @@ class ControlPlane:
 
 def _definitions(build: ControllerFactory) -> Sequence[Object]:
     """The CustomResourceDefinitions that an operator brings along: served from the start."""
-    found: Sequence[Object] = getattr(build, "definitions", ())
+    maker = build.func if isinstance(build, partial) else build
+    found: Sequence[Object] = getattr(maker, "definitions", ())
     return found
 
 

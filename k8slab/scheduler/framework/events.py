@@ -94,14 +94,14 @@ def custom_resource(gvr: GVR) -> str:
 
 
 def custom_resource_of(event: ClusterEvent) -> GVR | None:
-    """The custom resource an event is about; None for the built-in ones.
+    """The custom resource an event is about; None for the built-in ones. (Group "": `namespaces.v1.` is one, too.)
 
     ValueError for a text that names no resource.
     """
     if isinstance(event.resource, EventResource):
         return None
     parts = event.resource.split(".", 2)
-    if len(parts) < 3 or not all(parts):
+    if len(parts) < 3 or not parts[0] or not parts[1]:
         raise ValueError(f"event resource {event.resource!r}: expected an EventResource, or <plural>.<version>.<group>")
     return GVR(parts[2], parts[1], parts[0])
 

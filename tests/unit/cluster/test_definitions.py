@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -117,6 +118,15 @@ def test_an_operator_is_a_process_of_its_own_that_can_be_killed() -> None:
 def test_wrong_operators_are_named(operators: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Cluster(nodes=0, operators=operators)
+
+
+def test_a_program_that_cannot_be_built_leaves_nothing_half_begun() -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ValueError("args.maxMetricAgeSeconds: '15s', expected an integer of 1 or more")
+
+    with pytest.raises(ValueError, match=r"args\.maxMetricAgeSeconds"):
+        Cluster(nodes=1, scheduler=broken)
+    gc.collect()  # a coroutine that was never begun would warn here, and warnings are errors
 
 
 def test_a_scheduler_that_cannot_be_built_is_named() -> None:
