@@ -34,10 +34,10 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
 from k8slab.api.names import is_dns1123_label
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS, gvk_of
+from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS
 from k8slab.client import SimulatedHTTP
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
-from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with, left_out
+from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, plain_data
@@ -81,8 +81,9 @@ class Cluster:
     `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
     `gates` overrides single ones. `options`: controller settings by upstream's flag names. `etcd`: how many members,
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
-    upstream's name, or (None) leaves them out: a wrong variant, your own. The constructor returns when all nodes are
-    Ready.
+    upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
+    (`partial(Scheduler, registry=...)`). `operators`: controllers of your own, each a process of that name. The
+    constructor returns when all nodes are Ready.
     """
 
     def __init__(
@@ -102,10 +103,14 @@ class Cluster:
         choices: Mapping[int, int] | None = None,
         holds: Sequence[Hold] = (),
         controllers: Mapping[str, ControllerFactory | None] | None = None,
+        scheduler: SchedulerFactory | None = None,
+        operators: Mapping[str, ControllerFactory] | None = None,
     ) -> None:
-        check_arguments(nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds)
+        own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
+        chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
+        check_arguments(nodes, seed, release, apiservers, etcd, order, **chosen, **own)
         configs, profile = node_configs(nodes), latency_profile(latency)
-        counts = {"apiservers": apiservers, "etcd": etcd}
+        counts: dict[str, Any] = {"apiservers": apiservers, "etcd": etcd}
         self.timings = timings or Timings()
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
@@ -115,14 +120,10 @@ class Cluster:
             timings=self.timings,
             choices=choices,
             holds=holds,
-            release=release,
-            gates=dict(gates or {}),
-            options=dict(options or {}),
-            **counts,
+            **{"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts},
         )
-        self._is_closed = False
-        self._inputs: list[Input] = []
-        self._not_recorded = own_code(order=not isinstance(order, str), controllers=bool(controllers))
+        self._is_closed, self._inputs = False, list[Input]()
+        self._not_recorded = own_code(order=not isinstance(order, str), **own)
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
@@ -134,7 +135,7 @@ class Cluster:
             network=self.network,
             options=options or {},
             **counts,
-            controllers=controllers_with(controllers or {}),
+            **own,
         )
         self.mirror = self.control_plane.mirror
         self.you = Component(self.loop, "you")
@@ -161,12 +162,21 @@ class Cluster:
         return kubelet
 
     def _boot(self) -> None:
-        self.control_plane.manager.start()
-        self.control_plane.scheduler.start()
-        for machine in self.nodes.values():
-            machine.kubelet.start()
+        try:
+            self._start_programs()
+        except Exception:  # a program of the caller's that cannot be built: the others must not be left half begun
+            self.loop.close()
+            raise
         if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
             raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
+
+    def _start_programs(self) -> None:
+        self.control_plane.manager.start()
+        self.control_plane.scheduler.start()
+        for operator in self.control_plane.operators.values():
+            operator.start()
+        for machine in self.nodes.values():
+            machine.kubelet.start()
 
     def _is_up(self) -> bool:
         return not self._not_up()
@@ -208,12 +218,11 @@ class Cluster:
         self, manifests: Sequence[Manifest], *, namespace: str = "default", keep_going: bool = False, wait: bool = True
     ) -> ApplyResult:
         """`apply` for manifests that were loaded before (from several files, say)."""
+        self._check_open()
+        self.control_plane.serve_manifests(manifests)
         objects = [thaw(m.object) for m in manifests]
         how = {"namespace": namespace, "keep_going": keep_going, "wait": wait}
         self._input("apply", {"objects": objects, **how})
-        for manifest in manifests:
-            if not manifest.is_builtin:
-                self.control_plane.serve_foreign(gvk_of(manifest.object))
         scheme = self.control_plane.server.scheme
         trace = self.loop.trace
         job = apply_manifests(

@@ -8,16 +8,19 @@ Simplified: one controller manager, and no leader election; all API servers ask 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, ResourceInfo
+from k8slab.api.scheme import GVK, ResourceInfo, gvk_of
 from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.calls import CallPoint, CountedTransport
+from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
@@ -25,9 +28,11 @@ from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedRe
 from k8slab.scheduler import Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
-__all__ = ["ControlPlane", "ControllerFactory", "controllers_with", "left_out"]
+__all__ = ["ControlPlane", "ControllerFactory", "SchedulerFactory", "controllers_with", "left_out"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
+SchedulerFactory: TypeAlias = Callable[..., Scheduler]
+"""What takes the arguments of `Scheduler`: the class itself, or a `partial` of it."""
 
 
 class ControlPlane:
@@ -43,8 +48,12 @@ class ControlPlane:
         options: Mapping[str, Any],
         apiservers: int = 1,
         etcd: int = 1,
-        controllers: Mapping[str, ControllerFactory] = REGISTRY,
+        controllers: Mapping[str, ControllerFactory | None] | None = None,
+        scheduler: SchedulerFactory | None = None,
+        operators: Mapping[str, ControllerFactory] | None = None,
     ) -> None:
+        self._controllers = controllers_with(controllers or {})
+        definitions = [defined_kind(one) for build in (operators or {}).values() for one in _definitions(build)]
         self.loop = loop
         self.features = features
         self.custom_resources: list[ResourceInfo] = []
@@ -58,11 +67,14 @@ class ControlPlane:
         ]
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self.call_points: dict[str, CallPoint] = {}
-        self._controllers = controllers
+        self._build_scheduler = scheduler or Scheduler
         self.manager = Process(loop, "kcm", self._start_controllers)
         self.http = SimulatedHTTP(loop)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
         self.more_schedulers: dict[str, Process] = {}
+        for kind in definitions:
+            self.serve_foreign(*kind)
+        self.operators = {name: self._operator(name, build) for name, build in (operators or {}).items()}
 
     def _members(self, count: int, network: Network) -> KV:
         """Several members of etcd, and `store` as a witness that applies what they agree on."""
@@ -82,9 +94,23 @@ class ControlPlane:
         """The API server that clients use unless told otherwise."""
         return self.servers[0]
 
-    def serve_foreign(self, gvk: GVK) -> None:
+    def serve_manifests(self, manifests: Sequence[Manifest]) -> None:
+        """Serve the kinds that CustomResourceDefinitions among them define, then those of foreign groups that none did.
+
+        ValueError for a definition that defines nothing; then nothing is served.
+        """
+        definitions = [m.object for m in manifests if gvk_of(m.object).kind == "CustomResourceDefinition"]
+        for kind in [defined_kind(definition) for definition in definitions]:
+            self.serve_foreign(*kind)
+        for manifest in manifests:
+            if not manifest.is_builtin:
+                self.serve_foreign(gvk_of(manifest.object))
+
+    def serve_foreign(self, gvk: GVK, plural: str = "", namespaced: bool = True, has_status: bool = True) -> None:
         """Store a kind of a foreign group, as its CustomResourceDefinition would have it; collect and empty it too."""
-        infos = [server.register_unstructured(gvk) for server in self.servers]
+        infos = [
+            server.register_unstructured(gvk, plural, namespaced, has_status=has_status) for server in self.servers
+        ]
         if infos[0] in self.custom_resources:
             return
         self.custom_resources.append(infos[0])
@@ -98,6 +124,18 @@ class ControlPlane:
         transport: Transport = self.servers[server].transport(name, user=user)
         point = self.call_points.setdefault(name, CallPoint())
         return Client(CountedTransport(self.loop, transport, point))
+
+    def _operator(self, name: str, build: ControllerFactory) -> Process:
+        """A process of its own around one controller."""
+        return Process(self.loop, name, lambda component: self._start_operator(component, build))
+
+    def _start_operator(self, component: Component, build: ControllerFactory) -> Controller:
+        client = self.client(component.name, f"system:serviceaccount:kube-system:{component.name}")
+        informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
+        controller = build(ControllerContext(self.loop, component, client, informers, self.features, self.options))
+        informers.start()
+        controller.start()
+        return controller
 
     def _start_controllers(self, component: Component) -> dict[str, Any]:
         client = self.client("kcm", "system:kube-controller-manager")
@@ -127,12 +165,19 @@ class ControlPlane:
     def _start_scheduler(self, component: Component, **options: Any) -> Scheduler:
         client = self.client(component.name, "system:kube-scheduler")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
-        scheduler = Scheduler(
+        scheduler = self._build_scheduler(
             self.loop, component, client, informers, features=self.features, **{"http": self.http, **options}
         )
         informers.start()
         scheduler.start()
         return scheduler
+
+
+def _definitions(build: ControllerFactory) -> Sequence[Object]:
+    """The CustomResourceDefinitions that an operator brings along: served from the start."""
+    maker = build.func if isinstance(build, partial) else build
+    found: Sequence[Object] = getattr(maker, "definitions", ())
+    return found
 
 
 def left_out(etcd: int) -> tuple[str, ...]:

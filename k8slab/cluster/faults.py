@@ -106,6 +106,7 @@ class Faults:
     def _processes(self) -> dict[str, Process | EtcdProcess]:
         processes: dict[str, Process | EtcdProcess] = {p.name: p for p in (self._plane.manager, self._plane.scheduler)}
         processes |= {process.name: process for process in self._plane.more_schedulers.values()}
+        processes |= self._plane.operators
         processes |= {m.kubelet.name: m.kubelet for m in self._nodes.values()}
         etcd = self._plane.etcd
         members = [] if etcd is None else [EtcdProcess(etcd, id) for id in etcd.raft.members]

@@ -18,6 +18,9 @@ from k8slab.sim.loop import check_seed
 __all__ = ["check_arguments", "plain_data"]
 
 
+PROCESSES = ("kcm", "scheduler", "kubelet", "apiserver", "etcd", "you")
+
+
 def plain_data(name: str, value: Any) -> Any:
     """A copy of JSON-like data; ValueError for what JSON cannot hold (cycles, NaN, objects, endless nesting)."""
     try:
@@ -48,6 +51,9 @@ def check_arguments(
     options: Any,
     choices: Any,
     holds: Any,
+    controllers: Any = None,
+    scheduler: Any = None,
+    operators: Any = None,
 ) -> None:
     """The arguments of `Cluster` that nothing else checks."""
     if not isinstance(nodes, int) and (
@@ -74,3 +80,12 @@ def check_arguments(
         raise TypeError(f"choices: {choices!r}: expected {{action: index}}, whole numbers")
     if not all(isinstance(hold, Hold) for hold in holds):
         raise TypeError(f"holds: {holds!r}: expected a list of Hold")
+    if not isinstance(controllers or {}, Mapping):
+        raise TypeError(f"controllers: {controllers!r}: expected {{upstream's name: what builds one, or None}}")
+    if scheduler is not None and not callable(scheduler):
+        raise TypeError(f"scheduler: {scheduler!r}: expected what builds one, such as partial(Scheduler, registry=...)")
+    if not isinstance(operators or {}, Mapping) or not all(map(callable, (operators or {}).values())):
+        raise TypeError(f"operators: {operators!r}: expected {{name: what builds one from a ControllerContext}}")
+    for name in operators or {}:
+        if not isinstance(name, str) or not name or "/" in name or name in PROCESSES:
+            raise ValueError(f"operators: {name!r}: expected a name without a slash, and not {', '.join(PROCESSES)}")

@@ -36,7 +36,7 @@ def blank_recording(
     return Recording(config, seed, (), order, dict(choices or {}), tuple(holds))
 
 
-def own_code(**given: bool) -> list[str]:
+def own_code(**given: Any) -> list[str]:
     """The arguments that were code of the caller's own: a run with those cannot be recorded."""
     return [name for name, is_own in given.items() if is_own]
 

@@ -7,7 +7,7 @@ Simplified: resource claims are absent.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
@@ -165,6 +165,10 @@ class EventHandlers:
             lambda old, new: self._stir(resource, ActionType.UPDATE, old, new),
             lambda obj: self._stir(resource, ActionType.DELETE, obj, None),
         )
+
+    def resort(self, *_: Any) -> None:
+        """Something that the order of the queue depends on has changed."""
+        self._queue.resort()
 
     def _stir(self, resource: EventResource | str, action: ActionType, old: Object | None, new: Object | None) -> None:
         self._queue.move_all(ClusterEvent(resource, action), old, new, self._now_ms())

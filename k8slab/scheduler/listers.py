@@ -88,9 +88,13 @@ def _key(resource: GVR, obj: Object) -> tuple[str, str]:
 
 
 class InformerLister:
-    """Lists what the informers of a process know now. It asks for those of `LISTED`; somebody starts them."""
+    """Lists what the informers of a process know now. It asks for those of `LISTED`; somebody starts them.
+
+    A resource that is neither in `LISTED` nor was asked for by `informer` is a KeyError.
+    """
 
     def __init__(self, informers: SharedInformerFactory) -> None:
+        self._factory = informers
         self._informers = {
             resource: informers.informer(resource, field_selector=NOT_FINISHED)
             if resource == PODS
@@ -98,9 +102,11 @@ class InformerLister:
             for resource in LISTED
         }
 
-    def add(self, resource: GVR, informer: SharedInformer) -> None:
-        """List what `informer` knows, too."""
-        self._informers[resource] = informer
+    def informer(self, resource: GVR) -> SharedInformer:
+        """The informer of a resource, which is listed from now on."""
+        if resource not in self._informers:
+            self._informers[resource] = self._factory.informer(resource)
+        return self._informers[resource]
 
     def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
         """All objects of a resource, or those of one namespace."""

@@ -30,6 +30,7 @@ from k8slab.scheduler.framework import (
     ClusterEventWithHint,
     PreEnqueuePlugin,
     QueueingHint,
+    QueueSortKey,
     QueueSortPlugin,
     pod_changes,
     pod_key,
@@ -88,6 +89,17 @@ class _Flight(NamedTuple):
     new: Object | None = None
 
 
+def _ordering(sort: QueueSortPlugin) -> Callable[[QueuedPodInfo], Any]:
+    """The key of a Pod in a heap: kept in the heap where the plugin has such keys, else compared when needed."""
+
+    def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
+        return -1 if sort.less(a, b) else 1 if sort.less(b, a) else a.seq - b.seq
+
+    if isinstance(sort, QueueSortKey):
+        return lambda info: (sort.sort_key(info), info.seq)
+    return cmp_to_key(compare)
+
+
 class SchedulingQueue:
     """Pending Pods of one scheduler, of all its profiles.
 
@@ -107,10 +119,7 @@ class SchedulingQueue:
         pop_from_backoff: bool = True,
         on_move: Callable[[QueuedPodInfo, str, QueueName], None] | None = None,
     ) -> None:
-        def compare(a: QueuedPodInfo, b: QueuedPodInfo) -> int:
-            return -1 if sort.less(a, b) else 1 if sort.less(b, a) else a.seq - b.seq
-
-        order = cmp_to_key(compare)
+        order = _ordering(sort)
         self._profiles = profiles
         self._initial_backoff_ms, self._max_backoff_ms = initial_backoff_ms, max_backoff_ms
         self._max_in_unschedulable_ms = max_in_unschedulable_ms
@@ -223,6 +232,11 @@ class SchedulingQueue:
                 self._requeue(info, strategy, event.label, now_ms)
         if self._in_flight:
             self._note(_Flight("", event, old, new))
+
+    def resort(self) -> None:
+        """Work out the sort key of every Pod anew: what a `QueueSortKey` plugin sorts by has changed."""
+        for heap in (self._active, self._backoff):
+            heap.rebuild()
 
     # -- time --------------------------------------------------------------------------------------
 

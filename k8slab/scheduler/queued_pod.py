@@ -81,6 +81,13 @@ class PodHeap:
         self._members[info.key] = (info, self._count)
         heapq.heappush(self._entries, (self._key(info), self._count, info.key))
 
+    def rebuild(self) -> None:
+        """The same Pods, each by its key as it is now."""
+        members = [info for info, _ in self._members.values()]
+        self._entries, self._members = [], {}
+        for info in members:
+            self.push(info)
+
     def peek(self) -> QueuedPodInfo | None:
         while self._entries:
             _, count, name = self._entries[0]

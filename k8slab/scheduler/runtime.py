@@ -17,7 +17,6 @@ from k8slab.api.objects import Object
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_once
-from k8slab.api.scheme import GVR
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -60,8 +59,8 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
-from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.pod_groups import PodGroupManager
+from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
@@ -90,10 +89,10 @@ class WeightedScore(NamedTuple):
 class Framework:
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
-    Use `from_profile`. `loop` is needed only where Permit plugins make Pods wait; `client` only to bind. `lister`:
-    Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be shared with
-    others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`. `extenders` are asked
-    through `http`; `activator` carries `activate` out.
+    Use `from_profile`. `loop` is needed only where plugins make Pods wait or ask for the time; `client` only to bind.
+    `lister`: Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be
+    shared with others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
+    `extenders` are asked through `http`; `activator` carries `activate` out.
     """
 
     def __init__(
@@ -234,6 +233,12 @@ class Framework:
 
     # -- Handle ------------------------------------------------------------------------------------
 
+    @property
+    def now_ms(self) -> int:
+        if self._loop is None:
+            raise ValueError("loop: None, expected a Loop, since a plugin asks for the time")
+        return self._loop.clock.now_ms
+
     def snapshot(self) -> Snapshot:
         return self._snapshot
 
@@ -273,10 +278,6 @@ class Framework:
     def activate(self, pods: Sequence[Object], *, after_backoff: bool = False) -> None:
         self.activator(pods, after_backoff)
 
-    @property
-    def now_ms(self) -> int:
-        return self._loop.clock.now_ms if self._loop is not None else 0
-
     # -- one Pod, no API server --------------------------------------------------------------------
 
     def schedule(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
@@ -301,31 +302,16 @@ class Framework:
         return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
-        """Per plugin the cluster events that may help a Pod it rejected. Extenders cannot say: any event may."""
+        """Per plugin that can reject a Pod: the cluster events that may help. All, if the plugin does not say, and for
+        extenders, which cannot say."""
         events = {
-            name: plugin.events_to_register()
+            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else list(_ANY_EVENT)
             for name, plugin in self.plugins.items()
-            if isinstance(plugin, EnqueueExtensions)
+            if isinstance(plugin, (EnqueueExtensions, *_REJECTORS))
         }
         if self.extenders:
-            events[EXTENDER] = [ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))]
+            events[EXTENDER] = list(_ANY_EVENT)
         return events
-
-    def custom_resources(self) -> list[GVR]:
-        """The custom resources whose changes plugins registered for, as `podgroups.v1alpha1.scheduling.x-k8s.io`.
-
-        ValueError: a resource that is neither known nor written so.
-        """
-        known, found = {str(resource) for resource in EventResource}, dict[GVR, None]()
-        for plugin, events in self.events_to_register().items():
-            for name in (entry.event.resource for entry in events):
-                if name in known:
-                    continue
-                if name.count(".") < 2:
-                    raise ValueError(f"incorrect event registration, plugin {plugin!r}, resource {name!r}")
-                resource, version, group = name.split(".", 2)
-                found[GVR(group, version, resource)] = None
-        return list(found)
 
     def sign(self, pod: Object) -> str | None:
         """Equal text: node-local plugins give equal verdicts. None: one of them cannot sign this Pod."""
@@ -608,6 +594,10 @@ class Framework:
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             plugin.post_bind(state, pod, node_name)
+
+
+_REJECTORS = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+_ANY_EVENT = (ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL)),)
 
 
 def name_of(plugin: Any) -> str:

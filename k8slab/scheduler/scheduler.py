@@ -20,7 +20,7 @@ from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
-from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS
+from k8slab.api.scheme import GVR, NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import HTTPCaller
 from k8slab.client import Client, SharedInformerFactory
@@ -32,7 +32,20 @@ from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import OTHER_RESOURCES, EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
-from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
+from k8slab.scheduler.framework import (
+    ASSIGNED_POD_DELETE,
+    SUCCESS,
+    Code,
+    EventResource,
+    PodListener,
+    QueueSortKey,
+    Status,
+    custom_resource,
+    custom_resource_of,
+    namespace_of,
+    pod_key,
+    uid_of,
+)
 from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.pod_group_cycle import (
@@ -163,6 +176,25 @@ class Scheduler:
             built[framework.profile_name] = framework
         return built
 
+    def _listen_for_plugins(self, handlers: EventHandlers) -> None:
+        """Informers for custom resources that plugins registered events of, and for what QueueSort sorts by."""
+        registered = [
+            entry.event
+            for framework in self.frameworks.values()
+            for entries in framework.events_to_register().values()
+            for entry in entries
+        ]
+        resources = dict.fromkeys(gvr for event in registered if (gvr := custom_resource_of(event)) is not None)
+        for gvr in resources:
+            self.lister.informer(gvr).add_event_handler(*handlers.others(custom_resource(gvr)))
+        for framework in self.frameworks.values():
+            for plugin in framework.plugins.values():
+                if isinstance(plugin, PodListener):
+                    self._pods.add_event_handler(plugin.pod_added, plugin.pod_updated, plugin.pod_deleted)
+        sort = next(iter(self.frameworks.values())).queue_sort_plugin
+        for gvr in sort.sorts_by if isinstance(sort, QueueSortKey) else ():
+            self.lister.informer(gvr).add_event_handler(handlers.resort, handlers.resort, handlers.resort)
+
     def start(self) -> None:
         """Start the tasks; they wait for the informers by themselves."""
         self.component.spawn("scheduling", self._schedule_forever())
@@ -213,7 +245,7 @@ class Scheduler:
         """One Pod: decide in this action; write failures before the next Pod, bindings beside it."""
         trace = self.loop.trace
         trace.current = info.cause
-        trace.emit("schedule.attempt", self.component.name, resource="pods", key=info.key, attempt=info.attempts)
+        self._tell("schedule.attempt", info, attempt=info.attempts)
         if self._should_skip(info.pod):
             self.queue.done(info.uid)
             return
@@ -233,11 +265,9 @@ class Scheduler:
         self, framework: Framework, info: QueuedPodInfo, result: ScheduleResult
     ) -> tuple[Diagnosis, Status] | None:
         """Assume, Reserve, Permit; then bind in a task of its own, or say what went wrong."""
-        self.loop.trace.emit(
+        self._tell(
             "schedule.decide",
-            self.component.name,
-            resource="pods",
-            key=info.key,
+            info,
             node=result.node,
             feasible=len(result.feasible_nodes),
             evaluated=result.evaluated,
@@ -263,7 +293,7 @@ class Scheduler:
         others = (self.queue.pop_specific(pod_key(pod)) for pod in self.cache.pod_groups.get(name).unscheduled_pods)
         members = []
         for info in in_group_order([first, *(info for info in others if info is not None)]):
-            trace.emit("schedule.attempt", LANE, resource="pods", key=info.key, attempt=info.attempts)
+            self._tell("schedule.attempt", info, attempt=info.attempts)
             if self._should_skip(info.pod):
                 self.queue.done(info.uid)
             else:
@@ -279,7 +309,7 @@ class Scheduler:
         plan = plan_group(framework, self.cache, self._snapshot, members)
         trace.emit(
             "schedule.group",
-            LANE,
+            self.component.name,
             group=name,
             members=len(members),
             feasible=plan.feasible,
@@ -328,34 +358,31 @@ class Scheduler:
         waiting = framework.waiting_pod(uid_of(placed))
         if waiting is not None:
             plugins = ", ".join(waiting.pending_plugins)
-            self.loop.trace.emit(
-                "schedule.wait", self.component.name, resource="pods", key=info.key, node=node, plugins=plugins
-            )
+            self._tell("schedule.wait", info, node=node, plugins=plugins)
         status = await framework.wait_on_permit(placed)
         if not status.is_success:
-            self.loop.trace.emit(
-                "schedule.reject", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
-            )
+            self._tell("schedule.reject", info, node=node, error=cut(status.message, 60))
             await self._handle_binding_error(framework, info, placed, result, status)
             return
         if waiting is not None:
             waited = self.loop.clock.now_ms - waiting.since_ms
-            self.loop.trace.emit("schedule.allow", LANE, resource="pods", key=info.key, node=node, waited_ms=waited)
+            self._tell("schedule.allow", info, node=node, waited_ms=waited)
         # From here on the Pod cannot become unschedulable: what happens in the cluster no longer matters to it.
         self.queue.done(info.uid)
         status = await framework.run_pre_bind(result.state, placed, node)
         if status.is_success:
             status = await framework.run_bind(result.state, placed, node)
         if not status.is_success:
-            self.loop.trace.emit(
-                "schedule.bind-error", LANE, resource="pods", key=info.key, node=node, error=cut(status.message, 60)
-            )
+            self._tell("schedule.bind-error", info, node=node, error=cut(status.message, 60))
             await self._handle_binding_error(framework, info, placed, result, status)
             return
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
         note = f"Successfully assigned {info.key} to {node}"
         self._recorder_of(placed).event(info.pod, "Normal", "Scheduled", "Binding", note)
         framework.run_post_bind(result.state, placed, node)
+
+    def _tell(self, kind: str, info: QueuedPodInfo, **data: Any) -> None:
+        self.loop.trace.emit(kind, self.component.name, resource="pods", key=info.key, **data)
 
     async def _handle_binding_error(
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
@@ -379,13 +406,8 @@ class Scheduler:
         choice = result.post_filter.preemption if result.post_filter is not None else None
         if choice is None:
             return
-        self.loop.trace.emit(
-            "schedule.preempt",
-            self.component.name,
-            resource="pods",
-            key=info.key,
-            node=choice.node,
-            victims=_some_of([victim.key for victim in choice.victims], 60),
+        self._tell(
+            "schedule.preempt", info, node=choice.node, victims=_some_of([victim.key for victim in choice.victims], 60)
         )
         if self.features.enabled("SchedulerAsyncPreemption"):
             self.executor.start(choice, info.pod)

@@ -96,6 +96,7 @@ for _prefix, _label, _short, _role in (
     ("kcm/ttl", "Node TTL", "TTL", "ctl"),
     ("kcm/horizontal-pod-autoscaler", "Pod autoscaler", "HPA", "auto"),
     ("kcm", "Controllers", "ctl", "ctl"),
+    ("aijob-operator", "AIJob operator", "AIJob", "ctl"),
     ("scheduler", "Scheduler", "sched", "sched"),
 ):
     add_lane(_prefix, _label, _short, _role)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pod_requests import pod_requests
+from k8slab.api.scheme import GVR
 
 __all__ = [
     "ASSIGNED_POD_ADD",
@@ -29,6 +30,8 @@ __all__ = [
     "EventResource",
     "QueueingHint",
     "QueueingHintFn",
+    "custom_resource",
+    "custom_resource_of",
     "node_changes",
     "pod_changes",
 ]
@@ -88,16 +91,38 @@ class EventResource(StrEnum):
     WILD_CARD = "*"
 
 
+def custom_resource(gvr: GVR) -> str:
+    """How a plugin names a custom resource in an event: `foos.v1.example.com`, as upstream does.
+
+    >>> custom_resource(GVR("example.com", "v1", "foos"))
+    'foos.v1.example.com'
+    """
+    return f"{gvr.resource}.{gvr.version}.{gvr.group}"
+
+
+def custom_resource_of(event: ClusterEvent) -> GVR | None:
+    """The custom resource an event is about; None for the built-in ones. (Group "": `namespaces.v1.` is one, too.)
+
+    ValueError for a text that names no resource.
+    """
+    if isinstance(event.resource, EventResource):
+        return None
+    parts = event.resource.split(".", 2)
+    if len(parts) < 3 or not parts[0] or not parts[1]:
+        raise ValueError(f"event resource {event.resource!r}: expected an EventResource, or <plural>.<version>.<group>")
+    return GVR(parts[2], parts[1], parts[0])
+
+
 _PODS = frozenset((EventResource.ASSIGNED_POD, EventResource.UNSCHEDULED_POD, EventResource.TARGET_POD))
 
 
 class ClusterEvent(NamedTuple):
-    """A change of one resource. `custom_label` names the special ones (a timeout, a forced activation).
+    """A change of one resource, a custom one by the name that `custom_resource` gives it.
 
-    `resource`: an `EventResource`, or a custom resource as `podgroups.v1alpha1.scheduling.x-k8s.io`.
+    `custom_label` names the special ones (a timeout, a forced activation).
     """
 
-    resource: str
+    resource: EventResource | str
     action: ActionType
     custom_label: str = ""
 

@@ -37,6 +37,7 @@ __all__ = [
     "NodeStatuses",
     "PermitPlugin",
     "Plugin",
+    "PodListener",
     "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",
@@ -46,6 +47,7 @@ __all__ = [
     "PreFilterPlugin",
     "PreFilterResult",
     "PreScorePlugin",
+    "QueueSortKey",
     "QueueSortPlugin",
     "QueuedPod",
     "ReservePlugin",
@@ -150,16 +152,16 @@ class Handle(Protocol):
     def client(self) -> Any: ...
     @property
     def lister(self) -> Lister: ...
+    @property
+    def now_ms(self) -> int:
+        """The time. One cycle may take some: who needs the same moment throughout keeps it in the CycleState."""
+
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
 
     def tally(self, key: Hashable, contribute: Contribution[_Key]) -> dict[_Key, int]:
         """The sums over the Nodes of the snapshot. `contribute` may depend on `key` and on the Node and its Pods, and
         on nothing else: then only Nodes that changed are asked again."""
-
-    @property
-    def now_ms(self) -> int:
-        """Virtual time; 0 where no time passes."""
 
     def waiting_pods(self) -> list[Any]:
         """Pods that wait in Permit, oldest first: `WaitingPod`s, to `allow(plugin)` or `reject(plugin, message)`."""
@@ -222,10 +224,38 @@ class QueueSortPlugin(Protocol):
 
 
 @runtime_checkable
+class QueueSortKey(Protocol):
+    """For a QueueSort whose order depends on more than the Pod: the key is worked out once, when the Pod is queued.
+
+    A heap compares what it holds again and again. Keys that changed meanwhile would leave it out of order, and the
+    wrong Pod would come out. `less` must say what a comparison of keys says. When an object of `sorts_by` changes,
+    every Pod in the queue gets a new key.
+    """
+
+    sorts_by: Sequence[GVR]
+
+    def sort_key(self, info: QueuedPod) -> Any: ...
+
+
+@runtime_checkable
 class EnqueueExtensions(Protocol):
     """Which cluster events may make Pods schedulable that this plugin rejected."""
 
     def events_to_register(self) -> list[ClusterEventWithHint]: ...
+
+
+@runtime_checkable
+class PodListener(Protocol):
+    """Keeps a record of its own of the Pods: told of each change in the same action as the scheduler's cache.
+
+    `pod_deleted` also comes for Pods that finished. (Upstream plugins register with the informers of their handle.)
+    """
+
+    def pod_added(self, pod: Object, is_initial: bool) -> None: ...
+
+    def pod_updated(self, old: Object, new: Object) -> None: ...
+
+    def pod_deleted(self, pod: Object) -> None: ...
 
 
 @runtime_checkable

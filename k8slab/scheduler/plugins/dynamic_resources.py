@@ -16,6 +16,7 @@ from typing import Any
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import (
     SKIP,
+    ClusterEventWithHint,
     Code,
     CycleState,
     Handle,
@@ -44,6 +45,10 @@ class DynamicResources:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "resource claims are not simulated")
         state.write(_STATE, ())
         return None, SKIP
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """None: no change in the cluster makes claims simulated."""
+        return []
 
     def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int:
         """Upstream rates which alternative of a claim's request a Node can give: without claims 0 everywhere."""

@@ -293,21 +293,3 @@ def test_a_group_that_makes_no_sense_says_why_in_the_pods_event(spec: dict[str, 
     world.run(100)
     assert text in world.said("m0")[0]
     assert world.bound() == {}
-
-
-def test_a_plugin_may_only_register_for_resources_that_can_be_watched() -> None:
-    class Curious:
-        name = "Curious"
-
-        def __init__(self, args: Any, handle: Any) -> None:
-            pass
-
-        def events_to_register(self) -> list[Any]:
-            from k8slab.scheduler.framework import ActionType, ClusterEvent, ClusterEventWithHint
-
-            return [ClusterEventWithHint(ClusterEvent("podgroups", ActionType.ADD))]
-
-    raw = {"plugins": {"multiPoint": {"enabled": [{"name": "Curious"}]}}}
-    framework = Framework.from_profile(raw, registry={"Curious": Curious})
-    with pytest.raises(ValueError, match="incorrect event registration, plugin 'Curious', resource 'podgroups'"):
-        framework.custom_resources()
