@@ -33,6 +33,7 @@ register_view("matrix", STATIC / "view_matrix.js")
 register_view("raft", STATIC / "view_raft.js")
 register_view("mvcc", STATIC / "view_mvcc.js")
 register_view("watches", STATIC / "view_watches.js")
+register_view("queue", STATIC / "view_queue.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

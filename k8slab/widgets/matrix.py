@@ -44,13 +44,13 @@ add_kinds(
         "cycle.score": Kind(
             "work",
             2,
-            ("plugin", "node", "score", "weight", "weighted"),
+            ("plugin", "node", "score", "weight", "weighted", "raw"),
             "{node} gets {weighted}",
-            "{plugin} gives {node} {score} of 100; weight {weight} makes it {weighted}",
+            "{plugin} gives {node} {score} of 100{raw}; weight {weight} makes it {weighted}",
         ),
         "cycle.scored": Kind("work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} nodes"),
         "cycle.winner": Kind(
-            "state", 1, ("node", "total", "ties"), "{node} wins", "{node} has the highest total, {total}{ties}"
+            "state", 1, ("node", "total", "rest"), "{node} wins", "{node} has the highest total, {total}{rest}"
         ),
         "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "none of {nodes} nodes fits: {pod} stays pending"),
     }
@@ -104,6 +104,8 @@ class SchedulingCycle:
             "cell": {name: dict(cells) for name, cells in self._cells.items()},
             "total": totals,
         }
+        if idle := {plugin for skipped in about.get("skipped", {}).values() for plugin in skipped}:
+            matrix["idle"] = len(idle)
         if self._winner is not None:
             matrix["winner"] = self._winner
         return {"matrix": matrix}
@@ -128,18 +130,15 @@ class SchedulingCycle:
         else:
             best = [name for name, total in totals.items() if total == max(totals.values())]
             self._winner = best[0]
-            ties = (
-                f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
-                if len(best) > 1
-                else ""
-            )
-            trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], ties=ties)
+            trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], rest=_rest(totals, best))
         yield True
 
     def _filter(self, node: str, verdicts: Mapping[str, Any]) -> Iterator[bool]:
         for number, (plugin, verdict) in enumerate(verdicts.items(), 1):
             if verdict["code"] != "Success":
                 reason = ", ".join(verdict["reasons"]) or str(verdict["code"])
+                if kept := self._about["nodes"][node].get("kept_for"):
+                    reason += f" (room is kept for {', '.join(key.removeprefix('default/') for key in kept)})"
                 self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
                 self.trace.emit("cycle.reject", LANE, plugin=plugin, node=node, reason=reason)
                 yield True
@@ -158,10 +157,29 @@ class SchedulingCycle:
             node = self._about["nodes"][name]
             weighted = node["weighted"].get(plugin, 0)
             score = weighted // weight if weight else 0
-            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted}
+            raw = node["raw"].get(plugin, score)
+            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted, "r": raw}
             self.trace.emit(
-                "cycle.score", LANE, plugin=plugin, node=name, score=score, weight=weight, weighted=weighted
+                "cycle.score",
+                LANE,
+                plugin=plugin,
+                node=name,
+                score=score,
+                weight=weight,
+                weighted=weighted,
+                raw="" if raw == score else f" (normalised from {raw})",
             )
             if number == len(feasible):
                 self.trace.emit("cycle.scored", LANE, plugin=plugin, nodes=number)
             yield True
+
+
+def _rest(totals: Mapping[str, int], best: list[str]) -> str:
+    """How far ahead the winner is, or with whom it shares the highest total."""
+    if len(best) > 1:
+        return f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
+    others = {node: total for node, total in totals.items() if node not in best}
+    if not others:
+        return "; it is the only one"
+    second = max(others, key=lambda node: others[node])
+    return f", {totals[best[0]] - others[second]} more than {second}"
