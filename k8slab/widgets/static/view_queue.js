@@ -47,7 +47,7 @@ register("queue", { label: "Queue", css: `.card{fill:var(--bg);stroke:var(--rule
         const hot = S.about.pod === n ? " hot" : "", chg = !o || moved ? " chg" : "";
         g.push(s("rect", { x, y: cy, width: cw, height: 38, rx: 5, class: `card${hot}${chg}${p.state === "assumed" ? " assumed" : ""}` }, s("title", null, `${n}: ${why}`)),
           s("rect", { x: x + 4, y: cy + 5, width: 6, height: 28, rx: 2, class: "band" + (id === "Placed" ? " set" : id === "Unschedulable" || id === "Backoff" ? " wait" : "") }),
-          say(x + 15, cy + 16, fit(n, chars - (p.priority ? 5 : 0)), "b"), p.priority && say(x + cw - 5, cy + 16, `p${p.priority}`, "", "end"),
+          say(x + 15, cy + 16, fit(n, chars - (p.priority ? 6 : 2)), "b"), p.priority && say(x + cw - 5, cy + 16, `p${p.priority}`, "", "end"),
           say(x + 15, cy + 31, fit(why, chars), "mute"));
         if (moved && was[n]) {
           const [ox, oy] = was[n], down = cy > oy, a = ox + cw - 22, b = x + cw - 22, y1 = oy + (down ? 40 : -2), y2 = cy + (down ? -3 : 41);
