@@ -81,7 +81,7 @@ add_kinds(
             1,
             ("pod", "attempt"),
             "takes {pod}",
-            "the scheduler takes Pod {pod}, attempt {attempt}, with a snapshot of the nodes as they are now",
+            "the scheduler takes Pod {pod} (attempt {attempt}) and a snapshot of the nodes",
         ),
         "pending.assume": Kind(
             "state",
@@ -410,6 +410,8 @@ class QueueStory:
         for info in self._waiting():
             if self._why[info.key] == label and self._who(info, change, QueueingHint.QUEUE):
                 continue
+            if info.gating_plugin:
+                continue  # not even asked: only its gate's own events matter
             skips = self._who(info, change, QueueingHint.QUEUE_SKIP)
             by = " and ".join(info.rejected_by)
             why = f"{' and '.join(skips)} says QueueSkip" if skips else f"{by} did not ask for it"
