@@ -321,7 +321,7 @@ class QueueStory:
             self.cache.assume(placed, result.node)
             self.queue.done(info.uid)
             self._pods[name] = placed
-            self._tell("pending.assume", _LANE, pod=name, node=result.node)
+            info.cause = self._tell("pending.assume", _LANE, pod=name, node=result.node)
             return name
         info.unschedulable_plugins = dict(result.diagnosis.unschedulable_plugins)
         info.pending_plugins = dict(result.diagnosis.pending_plugins)
@@ -338,6 +338,7 @@ class QueueStory:
         pending = self._infos[pod_key(placed)].pod
         self._pods[name] = {**placed, "metadata": newer(placed)}
         self.cache.add_pod(self._pods[name])
+        self.trace.current = self._infos[pod_key(placed)].cause
         self._tell("pending.bound", _CLUSTER, pod=name, node=node)
         self._handlers.update_pod(pending, self._pods[name])
 
@@ -347,6 +348,7 @@ class QueueStory:
         self.cache.forget(info.key)
         self._pods[name] = info.pod
         self._why[info.key] = "its binding failed"
+        self.trace.current = info.cause
         self._tell("pending.refused", _LANE, pod=name, node=placed["spec"]["nodeName"])
         self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.clock.now_ms)
         self.queue.add_unschedulable(info, self.clock.now_ms)

@@ -26,7 +26,7 @@ add_kinds(
             1,
             ("pod", "nodes"),
             "take {pod}",
-            "the scheduler takes Pod {pod} from its queue; {nodes} nodes are candidates",
+            "the scheduler takes Pod {pod} from its queue; {nodes} {nodes:node is a candidate|nodes are candidates}",
         ),
         "cycle.filter": Kind(
             "work", 2, ("plugin", "node"), "{plugin} passes {node}", "{plugin} has nothing against {node}"
@@ -48,11 +48,16 @@ add_kinds(
             "{node} gets {weighted}",
             "{plugin} gives {node} {score} of 100{raw}; weight {weight} makes it {weighted}",
         ),
-        "cycle.scored": Kind("work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} nodes"),
+        "cycle.scored": Kind(
+            "work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} {nodes:node|nodes}"
+        ),
         "cycle.winner": Kind(
             "state", 1, ("node", "total", "rest"), "{node} wins", "{node} has the highest total, {total}{rest}"
         ),
-        "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "none of {nodes} nodes fits: {pod} stays pending"),
+        "cycle.only": Kind(
+            "state", 1, ("node",), "{node} wins", "{node} is the only feasible node: it is taken, and nobody scores"
+        ),
+        "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "no node is feasible: {pod} stays pending"),
     }
 )
 
@@ -72,6 +77,7 @@ class SchedulingCycle:
     """A steppable: `explanation` is the `view()` of a scheduler's Explanation."""
 
     views = ("matrix",)
+    looks_within = True
 
     def __init__(self, explanation: Mapping[str, Any]) -> None:
         self.trace = Trace(Clock())
@@ -83,7 +89,8 @@ class SchedulingCycle:
         asked = [p for node in nodes.values() for p in node["filters"]]
         scored = [p for node in nodes.values() for p in node["raw"]]
         self._filters = list(dict.fromkeys(asked))
-        self._scores = [p for p in explanation["weights"] if p in scored]
+        feasible = [name for name, node in nodes.items() if node["feasible"]]
+        self._scores = [p for p in explanation["weights"] if p in scored and len(feasible) > 1]
         self._cells: dict[str, dict[str, Any]] = {name: {} for name in nodes}
         self._winner: str | None = None
         self._plan = self._play()
@@ -127,10 +134,13 @@ class SchedulingCycle:
         totals = {name: nodes[name]["total"] for name in feasible}
         if not totals:
             trace.emit("cycle.none", LANE, pod=self._about["pod"], nodes=len(nodes))
+        elif len(feasible) == 1:
+            trace.emit("cycle.only", LANE, node=feasible[0])
+            self._winner = feasible[0]
         else:
             best = [name for name, total in totals.items() if total == max(totals.values())]
-            self._winner = best[0]
             trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], rest=_rest(totals, best))
+            self._winner = best[0]
         yield True
 
     def _filter(self, node: str, verdicts: Mapping[str, Any]) -> Iterator[bool]:
@@ -139,16 +149,16 @@ class SchedulingCycle:
                 reason = ", ".join(verdict["reasons"]) or str(verdict["code"])
                 if kept := self._about["nodes"][node].get("kept_for"):
                     reason += f" (room is kept for {', '.join(key.removeprefix('default/') for key in kept)})"
-                self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
                 self.trace.emit("cycle.reject", LANE, plugin=plugin, node=node, reason=reason)
+                self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
                 yield True
                 return
-            self._cells[node][f"f:{plugin}"] = {"ok": True}
             last = number == len(verdicts)
             if last:
                 self.trace.emit("cycle.feasible", LANE, node=node, filters=number)
             else:
                 self.trace.emit("cycle.filter", LANE, plugin=plugin, node=node)
+            self._cells[node][f"f:{plugin}"] = {"ok": True}
             yield True
 
     def _score(self, plugin: str, feasible: list[str]) -> Iterator[bool]:
@@ -158,7 +168,6 @@ class SchedulingCycle:
             weighted = node["weighted"].get(plugin, 0)
             score = weighted // weight if weight else 0
             raw = node["raw"].get(plugin, score)
-            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted, "r": raw}
             self.trace.emit(
                 "cycle.score",
                 LANE,
@@ -169,6 +178,7 @@ class SchedulingCycle:
                 weighted=weighted,
                 raw="" if raw == score else f" (normalised from {raw})",
             )
+            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted, "r": raw}
             if number == len(feasible):
                 self.trace.emit("cycle.scored", LANE, plugin=plugin, nodes=number)
             yield True
@@ -179,7 +189,5 @@ def _rest(totals: Mapping[str, int], best: list[str]) -> str:
     if len(best) > 1:
         return f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
     others = {node: total for node, total in totals.items() if node not in best}
-    if not others:
-        return "; it is the only one"
     second = max(others, key=lambda node: others[node])
     return f", {totals[best[0]] - others[second]} more than {second}"

@@ -44,7 +44,7 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
       const c = m.cell[n]["f:" + p], hit = hot(n, "f:" + p);
       if (c && !c.ok) {
         dead[n] = true;
-        return h("td", { class: "no" + hit, rowspan: left - j }, h("b", { "aria-hidden": "true" }, "\u2715"), h("span", null, c.why));
+        return h("td", { class: "no" + hit, rowspan: left - j }, h("b", { "aria-hidden": "true" }, "\u2715"), h("span", null, (ctx.width < 560 ? c.why.replace("node(s) ", "") : c.why).replace("/", "/\u200b")));
       }
       return h("td", { class: (c ? "ok" : "todo") + hit }, h("span", { "aria-hidden": "true" }, c ? "\u2713" : "\u00b7"),
         h("span", { class: "vh" }, c ? "passes" : "not asked yet"));

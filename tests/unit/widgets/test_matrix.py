@@ -53,7 +53,7 @@ def test_no_node_fits() -> None:
     none = explanation()
     none.nodes = none.nodes[:1]
     stepper = Stepper(SchedulingCycle(none.view()))
-    assert stepper.frames["steps"][-1]["text"] == "None of 1 nodes fits: web-1 stays pending."
+    assert stepper.frames["steps"][-1]["text"] == "No node is feasible: web-1 stays pending."
     assert "winner" not in expand(stepper.frames)[-1]["matrix"]
 
 
@@ -65,9 +65,24 @@ def test_the_winner_is_told_with_its_lead() -> None:
     assert Stepper(tied).frames["steps"][-1]["text"] == (
         "node-2 has the highest total, 80; so has node-4: any of them will do."
     )
+
+
+def test_a_single_feasible_node_is_not_scored() -> None:
+    """Upstream: schedulePod returns before prioritizeNodes when one node is feasible."""
     alone = explanation()
     del alone.nodes[3]
-    assert Stepper(alone).frames["steps"][-1]["text"] == "node-2 has the highest total, 60; it is the only one."
+    stepper = Stepper(alone)
+    assert stepper.frames["steps"][-1]["text"] == "node-2 is the only feasible node: it is taken, and nobody scores."
+    matrix = expand(stepper.frames)[-1]["matrix"]
+    assert (matrix["winner"], matrix["scores"], matrix["total"]) == ("node-2", [], {})
+
+
+def test_each_step_shows_what_it_tells() -> None:
+    stepper = Stepper(explanation())
+    for step, state in zip(stepper.frames["steps"], expand(stepper.frames), strict=True):
+        if step["text"].startswith("Fit gives node-4"):
+            assert state["matrix"]["cell"]["node-4"]["s:Fit"]["x"] == 80
+            assert "winner" not in state["matrix"]
 
 
 def test_a_score_that_was_normalised_tells_its_raw_value() -> None:
