@@ -39,7 +39,7 @@ add_kinds(
             "{plugin} rejects {node}: {reason}; later filters are not asked about it",
         ),
         "cycle.feasible": Kind(
-            "state", 1, ("node", "filters"), "{node} is feasible", "{node} passed all {filters} filters"
+            "state", 1, ("node", "filters"), "{node} is feasible", "all {filters} filters have passed {node}"
         ),
         "cycle.score": Kind(
             "work",
@@ -55,7 +55,7 @@ add_kinds(
             "state", 1, ("node", "total", "rest"), "{node} wins", "{node} has the highest total, {total}{rest}"
         ),
         "cycle.only": Kind(
-            "state", 1, ("node",), "{node} wins", "{node} is the only feasible node: it is taken, and nobody scores"
+            "state", 1, ("node",), "{node} wins", "the only feasible node is {node}: it is taken, and nobody scores"
         ),
         "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "no node is feasible: {pod} stays pending"),
     }

@@ -72,7 +72,7 @@ def test_a_single_feasible_node_is_not_scored() -> None:
     alone = explanation()
     del alone.nodes[3]
     stepper = Stepper(alone)
-    assert stepper.frames["steps"][-1]["text"] == "node-2 is the only feasible node: it is taken, and nobody scores."
+    assert stepper.frames["steps"][-1]["text"] == "The only feasible node is node-2: it is taken, and nobody scores."
     matrix = expand(stepper.frames)[-1]["matrix"]
     assert (matrix["winner"], matrix["scores"], matrix["total"]) == ("node-2", [], {})
 
