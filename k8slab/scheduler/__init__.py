@@ -34,6 +34,7 @@ from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import QueueName, QueueProfile, SchedulingQueue
+from k8slab.scheduler.queue_story import QueueStory
 from k8slab.scheduler.queued_pod import QueuedPodInfo
 from k8slab.scheduler.runtime import Framework, WeightedScore
 from k8slab.scheduler.scheduler import Scheduler
@@ -63,6 +64,7 @@ __all__ = [
     "Profile",
     "QueueName",
     "QueueProfile",
+    "QueueStory",
     "QueuedPodInfo",
     "ScheduleResult",
     "Scheduler",

@@ -34,6 +34,7 @@ register_view("raft", STATIC / "view_raft.js")
 register_view("mvcc", STATIC / "view_mvcc.js")
 register_view("watches", STATIC / "view_watches.js")
 register_view("gangs", STATIC / "view_gangs.js")
+register_view("queue", STATIC / "view_queue.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ add_kinds(
             1,
             ("pod", "nodes"),
             "take {pod}",
-            "the scheduler takes Pod {pod} from its queue; {nodes} nodes are candidates",
+            "the scheduler takes Pod {pod} from its queue; {nodes} {nodes:node is a candidate|nodes are candidates}",
         ),
         "cycle.filter": Kind(
             "work", 2, ("plugin", "node"), "{plugin} passes {node}", "{plugin} has nothing against {node}"
@@ -39,20 +39,25 @@ add_kinds(
             "{plugin} rejects {node}: {reason}; later filters are not asked about it",
         ),
         "cycle.feasible": Kind(
-            "state", 1, ("node", "filters"), "{node} is feasible", "{node} passed all {filters} filters"
+            "state", 1, ("node", "filters"), "{node} is feasible", "all {filters} filters have passed {node}"
         ),
         "cycle.score": Kind(
             "work",
             2,
-            ("plugin", "node", "score", "weight", "weighted"),
+            ("plugin", "node", "score", "weight", "weighted", "raw"),
             "{node} gets {weighted}",
-            "{plugin} gives {node} {score} of 100; weight {weight} makes it {weighted}",
+            "{plugin} gives {node} {score} of 100{raw}; weight {weight} makes it {weighted}",
         ),
-        "cycle.scored": Kind("work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} nodes"),
+        "cycle.scored": Kind(
+            "work", 1, ("plugin", "nodes"), "{plugin} done", "{plugin} has scored {nodes} {nodes:node|nodes}"
+        ),
         "cycle.winner": Kind(
-            "state", 1, ("node", "total", "ties"), "{node} wins", "{node} has the highest total, {total}{ties}"
+            "state", 1, ("node", "total", "rest"), "{node} wins", "{node} has the highest total, {total}{rest}"
         ),
-        "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "none of {nodes} nodes fits: {pod} stays pending"),
+        "cycle.only": Kind(
+            "state", 1, ("node",), "{node} wins", "the only feasible node is {node}: it is taken, and nobody scores"
+        ),
+        "cycle.none": Kind("wait", 1, ("pod", "nodes"), "no node", "no node is feasible: {pod} stays pending"),
     }
 )
 
@@ -72,6 +77,7 @@ class SchedulingCycle:
     """A steppable: `explanation` is the `view()` of a scheduler's Explanation."""
 
     views = ("matrix",)
+    looks_within = True
 
     def __init__(self, explanation: Mapping[str, Any]) -> None:
         self.trace = Trace(Clock())
@@ -83,7 +89,8 @@ class SchedulingCycle:
         asked = [p for node in nodes.values() for p in node["filters"]]
         scored = [p for node in nodes.values() for p in node["raw"]]
         self._filters = list(dict.fromkeys(asked))
-        self._scores = [p for p in explanation["weights"] if p in scored]
+        feasible = [name for name, node in nodes.items() if node["feasible"]]
+        self._scores = [p for p in explanation["weights"] if p in scored and len(feasible) > 1]
         self._cells: dict[str, dict[str, Any]] = {name: {} for name in nodes}
         self._winner: str | None = None
         self._plan = self._play()
@@ -104,6 +111,8 @@ class SchedulingCycle:
             "cell": {name: dict(cells) for name, cells in self._cells.items()},
             "total": totals,
         }
+        if idle := {plugin for skipped in about.get("skipped", {}).values() for plugin in skipped}:
+            matrix["idle"] = len(idle)
         if self._winner is not None:
             matrix["winner"] = self._winner
         return {"matrix": matrix}
@@ -125,31 +134,31 @@ class SchedulingCycle:
         totals = {name: nodes[name]["total"] for name in feasible}
         if not totals:
             trace.emit("cycle.none", LANE, pod=self._about["pod"], nodes=len(nodes))
+        elif len(feasible) == 1:
+            trace.emit("cycle.only", LANE, node=feasible[0])
+            self._winner = feasible[0]
         else:
             best = [name for name, total in totals.items() if total == max(totals.values())]
+            trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], rest=_rest(totals, best))
             self._winner = best[0]
-            ties = (
-                f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
-                if len(best) > 1
-                else ""
-            )
-            trace.emit("cycle.winner", LANE, node=best[0], total=totals[best[0]], ties=ties)
         yield True
 
     def _filter(self, node: str, verdicts: Mapping[str, Any]) -> Iterator[bool]:
         for number, (plugin, verdict) in enumerate(verdicts.items(), 1):
             if verdict["code"] != "Success":
                 reason = ", ".join(verdict["reasons"]) or str(verdict["code"])
-                self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
+                if kept := self._about["nodes"][node].get("kept_for"):
+                    reason += f" (room is kept for {', '.join(key.removeprefix('default/') for key in kept)})"
                 self.trace.emit("cycle.reject", LANE, plugin=plugin, node=node, reason=reason)
+                self._cells[node][f"f:{plugin}"] = {"ok": False, "why": reason}
                 yield True
                 return
-            self._cells[node][f"f:{plugin}"] = {"ok": True}
             last = number == len(verdicts)
             if last:
                 self.trace.emit("cycle.feasible", LANE, node=node, filters=number)
             else:
                 self.trace.emit("cycle.filter", LANE, plugin=plugin, node=node)
+            self._cells[node][f"f:{plugin}"] = {"ok": True}
             yield True
 
     def _score(self, plugin: str, feasible: list[str]) -> Iterator[bool]:
@@ -158,10 +167,27 @@ class SchedulingCycle:
             node = self._about["nodes"][name]
             weighted = node["weighted"].get(plugin, 0)
             score = weighted // weight if weight else 0
-            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted}
+            raw = node["raw"].get(plugin, score)
             self.trace.emit(
-                "cycle.score", LANE, plugin=plugin, node=name, score=score, weight=weight, weighted=weighted
+                "cycle.score",
+                LANE,
+                plugin=plugin,
+                node=name,
+                score=score,
+                weight=weight,
+                weighted=weighted,
+                raw="" if raw == score else f" (normalised from {raw})",
             )
+            self._cells[name][f"s:{plugin}"] = {"v": score, "x": weighted, "r": raw}
             if number == len(feasible):
                 self.trace.emit("cycle.scored", LANE, plugin=plugin, nodes=number)
             yield True
+
+
+def _rest(totals: Mapping[str, int], best: list[str]) -> str:
+    """How far ahead the winner is, or with whom it shares the highest total."""
+    if len(best) > 1:
+        return f"; so {'has' if len(best) == 2 else 'have'} {', '.join(best[1:])}: any of them will do"
+    others = {node: total for node, total in totals.items() if node not in best}
+    second = max(others, key=lambda node: others[node])
+    return f", {totals[best[0]] - others[second]} more than {second}"

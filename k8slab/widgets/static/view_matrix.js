@@ -4,7 +4,7 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
 .matrix th{font-weight:400;text-align:left;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}
 .matrix thead th{font-weight:650}
 .matrix thead th+th{text-align:center}
-.matrix th:first-child{width:27%}
+.matrix th:first-child{width:35%}
 .matrix td,.matrix th{padding:1px 8px;height:21px;border-bottom:1px solid var(--line);line-height:18px}
 .matrix td{text-align:center;position:relative}
 .matrix td.num{text-align:right}
@@ -35,7 +35,7 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
     const rank = [...new Set([...changed, m.winner ?? odd[0], ...odd, ...m.nodes])].slice(0, MOST);
     const nodes = m.nodes.filter((n) => rank.includes(n)), hidden = m.nodes.length - nodes.length;
     const [n0, ...ns] = nodes, cut = Math.max(0, [...n0].findIndex((c, j) => ns.some((n) => n[j] !== c)));
-    const th = (text, ...more) => h("th", { scope: "row" }, text, ...more);
+    const th = (text, ...more) => h("th", { scope: "row", title: more[0] ?? text }, text, ...more);
     const head = h("tr", null, h("th", { scope: "col" }, "Plugin"), nodes.map((n) => h("th", { scope: "col",
       class: m.winner === n && "win" }, h("span", { class: "pre" }, n.slice(0, cut)), n.slice(cut))));
     const dead = {}, left = m.filters.length + m.scores.length + 2;
@@ -44,24 +44,25 @@ register("matrix", { label: "Nodes and plugins", css: `.matrix{border-collapse:c
       const c = m.cell[n]["f:" + p], hit = hot(n, "f:" + p);
       if (c && !c.ok) {
         dead[n] = true;
-        return h("td", { class: "no" + hit, rowspan: left - j }, h("b", { "aria-hidden": "true" }, "\u2715"), h("span", null, c.why));
+        return h("td", { class: "no" + hit, rowspan: left - j }, h("b", { "aria-hidden": "true" }, "\u2715"), h("span", null, (ctx.width < 560 ? c.why.replace("node(s) ", "") : c.why).replace("/", "/\u200b")));
       }
       return h("td", { class: (c ? "ok" : "todo") + hit }, h("span", { "aria-hidden": "true" }, c ? "\u2713" : "\u00b7"),
         h("span", { class: "vh" }, c ? "passes" : "not asked yet"));
     })));
     const alive = nodes.filter((n) => !dead[n]);
-    rows.push(h("tr", { class: "cut" }, th("score \u00d7 weight"), alive.map(() => h("td"))));
+    rows.push(h("tr", { class: "cut" }, th("weight \u00d7 score"), alive.map(() => h("td"))));
     for (const p of m.scores) {
-      rows.push(h("tr", null, th(p.name, h("span", { class: "mute" }, ` \u00d7 ${p.weight}`)), alive.map((n) => {
+      rows.push(h("tr", null, th(h("span", { class: "mute" }, `${p.weight} \u00d7 `), p.name), alive.map((n) => {
         const c = m.cell[n]["s:" + p.name];
-        return h("td", { class: "num" + (c ? "" : " todo") + hot(n, "s:" + p.name) },
-          c ? [h("i", { class: "bar", style: `width:${c.v * .6}%` }), `${c.x}`] : "\u00b7");
+        return h("td", { class: "num" + (c ? "" : " todo") + hot(n, "s:" + p.name), title: c && (c.r === c.v ? `${c.v} of 100` : `raw ${c.r}, normalised ${c.v} of 100`) },
+          c ? [h("i", { class: "bar", style: `width:${c.v * .5}%` }), `${c.x}`] : "\u00b7");
       })));
     }
     rows.push(h("tr", { class: "sum" }, th("total"), alive.map((n) => h("td", { class: "num" + (m.winner === n ? " win" : "") },
       m.winner === n && h("span", { class: "tag" }, "winner"), `${m.total[n] ?? "\u00b7"}`))));
     host.replaceChildren(h("table", { class: "matrix" }, h("caption", null, `Pod ${m.pod.replace("default/", "")}`,
-      m.want && ` wants ${m.want}`, hidden > 0 && `; ${hidden} more nodes are not shown`,
+      m.want && ` wants ${m.want}`, hidden > 0 && `; ${hidden} more ${hidden > 1 ? "nodes are" : "node is"} not shown`,
+      m.idle > 0 && `; ${m.idle} plugins have nothing to say about it`,
       h("span", { class: "only" }, `; columns are ${n0} to ${nodes.at(-1)}`)), h("thead", null, head), h("tbody", null, rows)));
   } };
 } });
