@@ -33,6 +33,8 @@ register_view("matrix", STATIC / "view_matrix.js")
 register_view("raft", STATIC / "view_raft.js")
 register_view("mvcc", STATIC / "view_mvcc.js")
 register_view("watches", STATIC / "view_watches.js")
+register_view("spread", STATIC / "view_spread.js")
+register_view("preempt", STATIC / "view_preempt.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:
