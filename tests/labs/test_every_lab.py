@@ -25,6 +25,7 @@ IN_PROCESS = {
     "04": ("loses-a-delete-at-compaction",),
     "09": ("parallel-processing",),
     "12": ("divides-first", "counts-terminating", "only-where-somebody-is"),
+    "13": ("evicts-from-below", "evicts-equals", "by-priority-alone"),
 }
 """Wrong solutions that a browser's kernel must judge as a child does."""
 
