@@ -290,7 +290,7 @@ def may_go(steps: Sequence[Step]) -> Broken | None:
             what = f"with {_shown(counts) or 'no zones'} and maxSkew {q.max_skew}"
             zone = world.zones[q.node]
             place = f"{q.node} in zone {zone}" if zone else f"{q.node}, which has no zone,"
-            told = f"{what}, may an {q.app} Pod go to {place}? It said {step.result}"
+            told = f"{what}, may a Pod of {q.app} go to {place}? It said {step.result}"
             return Broken(step.number, told, next((name for name, all_of_it in explains.items() if all_of_it), ""))
     return None
 
