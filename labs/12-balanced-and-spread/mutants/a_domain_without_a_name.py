@@ -4,11 +4,11 @@ KILLED_BY = "counts-by-domain"
 CAUSE = "unlabelled"
 CHANGES = (
     (
-        '{labels[key]: 0 for labels in nodes.values() if key in labels}',
+        "{labels[key]: 0 for labels in nodes.values() if key in labels}",
         '{labels.get(key, ""): 0 for labels in nodes.values()}',
     ),
     (
-        ' and key in labels:\n            counts[labels[key]] += 1',
+        " and key in labels:\n            counts[labels[key]] += 1",
         ':\n            counts[labels.get(key, "")] += 1',
     ),
 )

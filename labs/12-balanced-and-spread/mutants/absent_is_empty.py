@@ -4,7 +4,7 @@ KILLED_BY = "measures-balance"
 CAUSE = "absent"
 CHANGES = (
     (
-        '[min(used / has, 1.0) for used, has in zip(requested, allocatable) if has]',
-        '[min(used / has, 1.0) if has else 0.0 for used, has in zip(requested, allocatable)]',
+        "[min(used / has, 1.0) for used, has in zip(requested, allocatable) if has]",
+        "[min(used / has, 1.0) if has else 0.0 for used, has in zip(requested, allocatable)]",
     ),
 )

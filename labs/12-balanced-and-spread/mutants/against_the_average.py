@@ -4,7 +4,7 @@ KILLED_BY = "keeps-the-skew"
 CAUSE = "mean"
 CHANGES = (
     (
-        'least = min(counts.values()) if',
-        'least = sum(counts.values()) // len(counts) if',
+        "least = min(counts.values()) if",
+        "least = sum(counts.values()) // len(counts) if",
     ),
 )

@@ -5,6 +5,6 @@ CAUSE = "always"
 CHANGES = (
     (
         '1 if app == constraint["app"] else 0',
-        '1',
+        "1",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "keeps-the-skew"
 CAUSE = "unlabelled"
 CHANGES = (
     (
-        '        return False\n',
-        '        return True\n',
+        "        return False\n",
+        "        return True\n",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "rewards-improvement"
 CAUSE = "only-after"
 CHANGES = (
     (
-        '50 + (50 + balance(after, allocatable) - balance(used, allocatable)) // 2',
-        'balance(after, allocatable)',
+        "50 + (50 + balance(after, allocatable) - balance(used, allocatable)) // 2",
+        "balance(after, allocatable)",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "prefers-the-empty"
 CAUSE = "over-full"
 CHANGES = (
     (
-        'max(0, has - used)',
-        'has - used',
+        "max(0, has - used)",
+        "has - used",
     ),
 )

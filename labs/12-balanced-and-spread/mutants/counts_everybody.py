@@ -5,6 +5,6 @@ CAUSE = "every-app"
 CHANGES = (
     (
         'pod["app"] == app and ',
-        '',
+        "",
     ),
 )

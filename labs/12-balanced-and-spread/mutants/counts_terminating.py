@@ -5,6 +5,6 @@ CAUSE = "terminating"
 CHANGES = (
     (
         ' and not pod["terminating"]',
-        '',
+        "",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "prefers-the-empty"
 CAUSE = "absent"
 CHANGES = (
     (
-        '            continue\n',
-        '            weight_sum += weight\n            continue\n',
+        "            continue\n",
+        "            weight_sum += weight\n            continue\n",
     ),
 )

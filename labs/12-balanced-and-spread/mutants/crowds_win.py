@@ -4,7 +4,7 @@ KILLED_BY = "the-least-crowded-wins"
 CAUSE = "turned"
 CHANGES = (
     (
-        '100 * (high + low - crowd) // high',
-        '100 * crowd // high',
+        "100 * (high + low - crowd) // high",
+        "100 * crowd // high",
     ),
 )

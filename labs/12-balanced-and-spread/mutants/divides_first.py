@@ -4,7 +4,7 @@ KILLED_BY = "prefers-the-empty"
 CAUSE = "division"
 CHANGES = (
     (
-        'free * 100 // has * weight',
-        'free // has * 100 * weight',
+        "free * 100 // has * weight",
+        "free // has * 100 * weight",
     ),
 )

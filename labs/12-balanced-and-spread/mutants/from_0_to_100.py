@@ -4,7 +4,7 @@ KILLED_BY = "the-least-crowded-wins"
 CAUSE = "min-max"
 CHANGES = (
     (
-        '100 * (high + low - crowd) // high',
-        '100 * (high - crowd) // max(1, high - low)',
+        "100 * (high + low - crowd) // high",
+        "100 * (high - crowd) // max(1, high - low)",
     ),
 )

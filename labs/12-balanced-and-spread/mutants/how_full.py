@@ -4,7 +4,7 @@ KILLED_BY = "measures-balance"
 CAUSE = "fullness"
 CHANGES = (
     (
-        '(1 - (squares / len(shares)) ** 0.5)',
-        '(1 - mean)',
+        "(1 - (squares / len(shares)) ** 0.5)",
+        "(1 - mean)",
     ),
 )

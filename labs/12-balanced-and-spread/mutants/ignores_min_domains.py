@@ -5,6 +5,6 @@ CAUSE = "few"
 CHANGES = (
     (
         ' if len(counts) >= constraint["min_domains"] else 0',
-        '',
+        "",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "measures-balance"
 CAUSE = "over-full"
 CHANGES = (
     (
-        'min(used / has, 1.0)',
-        'used / has',
+        "min(used / has, 1.0)",
+        "used / has",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "measures-balance"
 CAUSE = "variance"
 CHANGES = (
     (
-        '(squares / len(shares)) ** 0.5',
-        '(squares / len(shares))',
+        "(squares / len(shares)) ** 0.5",
+        "(squares / len(shares))",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "the-least-crowded-wins"
 CAUSE = "nobody"
 CHANGES = (
     (
-        'points.append(100)',
-        'points.append(0)',
+        "points.append(100)",
+        "points.append(0)",
     ),
 )

@@ -4,11 +4,11 @@ KILLED_BY = "counts-by-domain"
 CAUSE = "missing-domain"
 CHANGES = (
     (
-        '{labels[key]: 0 for labels in nodes.values() if key in labels}',
-        '{}',
+        "{labels[key]: 0 for labels in nodes.values() if key in labels}",
+        "{}",
     ),
     (
-        'counts[labels[key]] += 1',
-        'counts[labels[key]] = counts.get(labels[key], 0) + 1',
+        "counts[labels[key]] += 1",
+        "counts[labels[key]] = counts.get(labels[key], 0) + 1",
     ),
 )

@@ -4,11 +4,11 @@ KILLED_BY = "counts-by-domain"
 CAUSE = "by-node"
 CHANGES = (
     (
-        '{labels[key]: 0 for labels in nodes.values() if key in labels}',
-        '{name: 0 for name in nodes}',
+        "{labels[key]: 0 for labels in nodes.values() if key in labels}",
+        "{name: 0 for name in nodes}",
     ),
     (
-        'counts[labels[key]] += 1',
+        "counts[labels[key]] += 1",
         'counts[pod["node"]] += 1',
     ),
 )

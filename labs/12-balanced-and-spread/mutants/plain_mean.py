@@ -4,11 +4,11 @@ KILLED_BY = "prefers-the-empty"
 CAUSE = "weights"
 CHANGES = (
     (
-        'has * weight\n',
-        'has\n',
+        "has * weight\n",
+        "has\n",
     ),
     (
-        'weight_sum += weight',
-        'weight_sum += 1',
+        "weight_sum += weight",
+        "weight_sum += 1",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "the-least-crowded-wins"
 CAUSE = "division"
 CHANGES = (
     (
-        '100 * (high + low - crowd) // high',
-        '(high + low - crowd) // high * 100',
+        "100 * (high + low - crowd) // high",
+        "(high + low - crowd) // high * 100",
     ),
 )

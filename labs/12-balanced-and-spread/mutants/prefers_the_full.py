@@ -4,7 +4,7 @@ KILLED_BY = "prefers-the-empty"
 CAUSE = "used"
 CHANGES = (
     (
-        'free = max(0, has - used)',
-        'free = min(used, has)',
+        "free = max(0, has - used)",
+        "free = min(used, has)",
     ),
 )

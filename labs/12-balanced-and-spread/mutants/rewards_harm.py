@@ -4,7 +4,7 @@ KILLED_BY = "rewards-improvement"
 CAUSE = "turned"
 CHANGES = (
     (
-        'balance(after, allocatable) - balance(used, allocatable)',
-        'balance(used, allocatable) - balance(after, allocatable)',
+        "balance(after, allocatable) - balance(used, allocatable)",
+        "balance(used, allocatable) - balance(after, allocatable)",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "keeps-the-skew"
 CAUSE = "missing-domain"
 CHANGES = (
     (
-        'min(counts.values()) if',
-        'min([count for count in counts.values() if count], default=0) if',
+        "min(counts.values()) if",
+        "min([count for count in counts.values() if count], default=0) if",
     ),
 )

@@ -4,7 +4,7 @@ KILLED_BY = "keeps-the-skew"
 CAUSE = "alone"
 CHANGES = (
     (
-        'own = 1 if',
-        'own = 0 if',
+        "own = 1 if",
+        "own = 0 if",
     ),
 )
