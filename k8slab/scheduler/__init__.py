@@ -32,6 +32,7 @@ from k8slab.scheduler.extender_server import ExtenderServer
 from k8slab.scheduler.framework import SKIP, SUCCESS, Code, CycleState, NodeInfo, PluginError, PodInfo, Status
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.plugins import REGISTRY
+from k8slab.scheduler.preemption_story import PreemptionStory
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queue_story import QueueStory
@@ -39,6 +40,7 @@ from k8slab.scheduler.queued_pod import QueuedPodInfo
 from k8slab.scheduler.runtime import Framework, WeightedScore
 from k8slab.scheduler.scheduler import Scheduler
 from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.spread_story import SpreadOperation, SpreadStory
 
 __all__ = [
     "REGISTRY",
@@ -61,6 +63,7 @@ __all__ = [
     "ObjectLister",
     "PluginError",
     "PodInfo",
+    "PreemptionStory",
     "Profile",
     "QueueName",
     "QueueProfile",
@@ -71,6 +74,8 @@ __all__ = [
     "SchedulingAlgorithm",
     "SchedulingQueue",
     "Snapshot",
+    "SpreadOperation",
+    "SpreadStory",
     "Status",
     "WeightedScore",
     "num_feasible_nodes_to_find",

@@ -39,6 +39,7 @@ from k8slab.scheduler.framework import (
 )
 
 __all__ = [
+    "CRITERIA",
     "Candidate",
     "best_candidates",
     "by_importance",
@@ -227,7 +228,7 @@ def _earliest_start_of_the_most_important(candidate: Candidate) -> float:
     return min(start_time_ms(info.pod) for info in candidate.victims if info.priority == top)
 
 
-_CRITERIA: tuple[Callable[[Candidate], float], ...] = (
+CRITERIA: tuple[Callable[[Candidate], float], ...] = (
     lambda candidate: candidate.pdb_violations,
     lambda candidate: candidate.victims[0].priority,
     lambda candidate: sum(info.priority + _SHIFT for info in candidate.victims),
@@ -241,7 +242,7 @@ victim, sum of priorities, number of victims; last, whose most important victims
 def best_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Those that do least harm; several are a genuine tie."""
     left = list(candidates)
-    for criterion in _CRITERIA:
+    for criterion in CRITERIA:
         if len(left) < 2:
             break
         harm = [criterion(candidate) for candidate in left]

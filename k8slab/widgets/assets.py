@@ -35,6 +35,8 @@ register_view("mvcc", STATIC / "view_mvcc.js")
 register_view("watches", STATIC / "view_watches.js")
 register_view("gangs", STATIC / "view_gangs.js")
 register_view("queue", STATIC / "view_queue.js")
+register_view("spread", STATIC / "view_spread.js")
+register_view("preempt", STATIC / "view_preempt.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:
