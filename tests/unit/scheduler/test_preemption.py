@@ -157,11 +157,11 @@ def test_how_many_candidates_are_enough(args: dict[str, int], nodes: int, enough
     [
         (
             {"minCandidateNodesPercentage": 101},
-            "minCandidateNodesPercentage: Invalid value: 101: not in valid range [0, 100]",
+            r"minCandidateNodesPercentage: Invalid value: 101: not in valid range \[0, 100\]",
         ),
         (
             {"minCandidateNodesAbsolute": -1},
-            "minCandidateNodesAbsolute: Invalid value: -1: not in valid range [0, inf)",
+            r"minCandidateNodesAbsolute: Invalid value: -1: not in valid range \[0, inf\)",
         ),
         (
             {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0},
