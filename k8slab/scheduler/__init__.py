@@ -19,7 +19,7 @@ Duties of the caller: whoever uses `schedule` counts the Pod on its Node before 
 plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
 
 Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
-Simplified: the volume plugins are absent; no extenders, pod groups, metrics or leader election.
+Simplified: the volume plugins are absent; no extenders, pod groups or leader election.
 """
 
 import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
@@ -36,6 +36,7 @@ from k8slab.scheduler.diagnosis import Diagnosis, FitError, NodeToStatus
 from k8slab.scheduler.explain import Explanation, NodeVerdict
 from k8slab.scheduler.framework import SKIP, SUCCESS, Code, CycleState, NodeInfo, PluginError, PodInfo, Status
 from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import QueueName, QueueProfile, SchedulingQueue
@@ -74,6 +75,7 @@ __all__ = [
     "QueuedPodInfo",
     "ScheduleResult",
     "Scheduler",
+    "SchedulerMetrics",
     "SchedulingAlgorithm",
     "SchedulingQueue",
     "Snapshot",

@@ -153,6 +153,11 @@ class Cache:
         """The live totals of a Node; read only."""
         return self._nodes.get(name)
 
+    def sizes(self) -> dict[str, int]:
+        """How many Nodes, Pods and assumed Pods there are."""
+        assumed = sum(state.assumed for state in self._pods.values())
+        return {"nodes": len(self._nodes), "pods": len(self._pods), "assumed_pods": assumed}
+
     # -- snapshots ---------------------------------------------------------------------------------
 
     def update_snapshot(self, snapshot: Snapshot) -> None:

@@ -175,6 +175,7 @@ class SchedulingAlgorithm:
         if feasible:
             return feasible
         feasible = self._sample(pod, nodes, result, memo)
+        self._count_filters(result, len(feasible))
         result.evaluated = len(feasible) + len(diagnosis.node_to_status)
         self.next_start_node_index = (self.next_start_node_index + result.evaluated) % len(snapshot.nodes)
         if result.status is not SUCCESS:
@@ -238,6 +239,13 @@ class SchedulingAlgorithm:
                     diagnosis.add_plugin_status(status)
         return feasible
 
+    def _count_filters(self, result: ScheduleResult, feasible: int) -> None:
+        framework, rejected = self.framework, result.diagnosis.node_to_status.explicit().values()
+        plugins = [name_of(plugin) for plugin in framework.active_filters(result.state)]
+        rejected_by = [status.plugin for status in rejected]
+        looked_at = feasible + len(rejected_by)
+        framework.metrics.filtered(plugins, looked_at, rejected_by, result.status, framework.profile_name)
+
     def _verdicts(self, pod: Object, state: CycleState, memo: dict[str, Entry] | None) -> Callable[[NodeInfo], Status]:
         """The Filter of one Pod. The memo covers the leading node-local plugins: the first rejection names the
         reason, so a node-local plugin behind another one must keep its place."""
@@ -286,6 +294,8 @@ class SchedulingAlgorithm:
             scores = MemoScores(framework, self._local, state, pod, feasible, memo)
             totals, result.status = scores.totals()
             result.detail = scores.weighted
+        scorers = [name_of(plugin) for plugin in framework.active_scorers(state)]
+        framework.metrics.scored(scorers, len(feasible), result.status, framework.profile_name)
         if result.status is SUCCESS:
             result.node, result.score = self._select_host(pod, feasible, totals)
 

@@ -1,7 +1,7 @@
 """The framework at work: instantiates a profile's plugins and runs them point by point.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go
-Simplified: plugins run one after the other, never in parallel; no metrics.
+Simplified: plugins run one after the other, never in parallel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from k8slab.api.features import FeatureGates
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
-from k8slab.scheduler.config_args import checked_args
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -34,7 +33,6 @@ from k8slab.scheduler.framework import (
     NodeInfo,
     NodeStatuses,
     PermitPlugin,
-    Plugin,
     PluginError,
     PodInfo,
     PostBindPlugin,
@@ -54,9 +52,10 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.metrics import SchedulerMetrics, counted, counted_while_waiting
 from k8slab.scheduler.nominator import Nominator
-from k8slab.scheduler.plugins import REGISTRY
-from k8slab.scheduler.profile import Profile, default_plugins, points_of, score_weights
+from k8slab.scheduler.plugin_set_up import Factory, known_plugins, make_plugins
+from k8slab.scheduler.profile import Profile, points_of, score_weights
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.verdicts import left_out_by, name_of, narrowed, nobody_left, signed_filter_status
 from k8slab.scheduler.waiting_pods import WaitingPod
@@ -68,8 +67,6 @@ if TYPE_CHECKING:
     from k8slab.scheduler.explain import Explanation
 
 __all__ = ["Factory", "Framework", "WeightedScore", "left_out_by", "name_of", "signed_filter_status"]
-
-Factory = Callable[[Mapping[str, Any], Any], Plugin]
 
 MAX_PERMIT_TIMEOUT_MS = 15 * 60 * 1_000
 """A Permit plugin that asks for more gets this."""
@@ -107,6 +104,7 @@ class Framework:
         memo: bool = True,
         nominator: Nominator | None = None,
         percentage_of_nodes_to_score: int = 0,
+        metrics: SchedulerMetrics | None = None,
     ) -> None:
         from k8slab.scheduler.cycle import SchedulingAlgorithm
 
@@ -115,6 +113,7 @@ class Framework:
         own = profile.percentage_of_nodes_to_score
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score if own is None else own
         self.features = features
+        self.metrics = metrics if metrics is not None else SchedulerMetrics(features)
         self.client = client
         self.lister: Lister = lister if lister is not None else ObjectLister()
         self.rng = rng or random.Random("scheduler")
@@ -124,7 +123,7 @@ class Framework:
         self._loop = loop
         self._snapshot = Snapshot()
         self._waiting: dict[str, WaitingPod] = {}
-        self.plugins = self._instantiate(plugins)
+        self.plugins = make_plugins(profile, plugins, features, self)
         self._weights: dict[str, int] = {}
         self._arrange()
         self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
@@ -143,24 +142,20 @@ class Framework:
         memo: bool = True,
         nominator: Nominator | None = None,
         percentage_of_nodes_to_score: int = 0,
+        metrics: SchedulerMetrics | None = None,
     ) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
         `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. Unknown plugins, a second
         QueueSort or none, and no Bind plugin are ValueErrors. `percentage_of_nodes_to_score` counts where the profile
-        has none.
+        has none. `metrics` may be shared with others.
         """
         if not isinstance(profile, Profile):
             profile = Profile.from_dict(profile or {})
-        known: dict[str, Factory] = dict(REGISTRY)
-        for name, factory in (registry or {}).items():
-            if name in known:
-                raise ValueError(f"a plugin named {name} already exists")
-            known[name] = factory
         gates = features if features is not None else FeatureGates()
         return cls(
             profile,
-            known,
+            known_plugins(registry or {}),
             features=gates,
             client=client,
             lister=lister,
@@ -169,6 +164,7 @@ class Framework:
             memo=memo,
             nominator=nominator,
             percentage_of_nodes_to_score=percentage_of_nodes_to_score,
+            metrics=metrics,
         )
 
     @classmethod
@@ -182,22 +178,6 @@ class Framework:
             raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
         profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
         return cls.from_profile(profile, percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, **options)
-
-    def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
-        """The plugins that the profile names; names that nobody knows are left to `points_of`."""
-        multi = self.profile.multi_point.merged_into(default_plugins(self.features))
-        wanted = dict.fromkeys(name for name, _ in multi)
-        for plugin_set in self.profile.points.values():
-            wanted.update(dict.fromkeys(name for name, _ in plugin_set.enabled))
-        config = self.profile.plugin_config
-        return {name: self._make(name, known[name], config.get(name, {})) for name in wanted if name in known}
-
-    def _make(self, name: str, factory: Factory, args: Mapping[str, Any]) -> Plugin:
-        try:
-            checked = checked_args(name, args, self.features)
-            return factory(checked, self)
-        except ValueError as error:
-            raise ValueError(f'initializing plugin "{name}": {error}') from error
 
     def _arrange(self) -> None:
         points = points_of(self.profile, self.features, self.plugins)
@@ -291,6 +271,7 @@ class Framework:
 
     # -- scheduling cycle --------------------------------------------------------------------------
 
+    @counted("PreFilter")
     def run_pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[frozenset[str] | None, Status, list[str]]:
@@ -305,6 +286,7 @@ class Framework:
         verdict = SUCCESS
         for plugin in self.pre_filter_plugins:
             result, status = plugin.pre_filter(state, pod, nodes)
+            self.metrics.evaluated("PreFilter", name_of(plugin), status, self.profile_name)
             if status is not SUCCESS and not status.is_success:
                 name = name_of(plugin)
                 if status.is_skip:
@@ -388,6 +370,7 @@ class Framework:
     def _extenders(self, state: CycleState) -> list[PreFilterExtensions]:
         return [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
 
+    @counted("PostFilter")
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
@@ -398,6 +381,7 @@ class Framework:
         for plugin in self.post_filter_plugins:
             result, status = plugin.post_filter(state, pod, statuses)
             name = name_of(plugin)
+            self.metrics.ran("PostFilter", name, status)
             if status.is_success:
                 return result, SUCCESS
             if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -409,11 +393,13 @@ class Framework:
             rejector = rejector or name
         return found, Status(Code.UNSCHEDULABLE, *reasons, plugin=rejector)
 
+    @counted("PreScore")
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
         """SUCCESS, or Error for every code but Success and Skip."""
         skip: list[str] = []
         for plugin in self.pre_score_plugins:
             status = plugin.pre_score(state, pod, nodes)
+            self.metrics.evaluated("PreScore", name_of(plugin), status, self.profile_name)
             if status is SUCCESS or status.is_success:
                 continue
             name = name_of(plugin)
@@ -468,10 +454,12 @@ class Framework:
         except PluginError as error:
             return [], Status(Code.ERROR, str(error))
 
+    @counted("Reserve")
     def run_reserve(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """SUCCESS, a rejection, or Error for all other codes; the plugins after it are not asked."""
         for plugin in self.reserve_plugins:
             status = plugin.reserve(state, pod, node_name)
+            self.metrics.ran("Reserve", name_of(plugin), status)
             if not status.is_success:
                 name = name_of(plugin)
                 if status.is_rejected:
@@ -483,13 +471,17 @@ class Framework:
         """Undo, last plugin first."""
         for plugin in reversed(self.reserve_plugins):
             plugin.unreserve(state, pod, node_name)
+            self.metrics.ran("Unreserve", name_of(plugin), SUCCESS)
+        self.metrics.framework_extension_point_duration.observe(0, "Unreserve", Code.SUCCESS, self.profile_name)
 
+    @counted("Permit")
     def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
         timeouts: dict[str, int] = {}
         for plugin in self.permit_plugins:
             status, timeout_ms = plugin.permit(state, pod, node_name)
             name = name_of(plugin)
+            self.metrics.ran("Permit", name, status)
             if status.is_wait:
                 timeouts[name] = min(timeout_ms, MAX_PERMIT_TIMEOUT_MS)
             elif not status.is_success:
@@ -511,10 +503,18 @@ class Framework:
         waiting = self._waiting.get(uid_of(pod))
         if waiting is None:
             return SUCCESS
+        began_ms = self.now_ms
         status = await waiting.wait()
         self._waiting.pop(uid_of(pod), None)
+        self.metrics.permit_wait_duration.observe(self.now_ms - began_ms, status.code)
         return status
 
+    @property
+    def now_ms(self) -> int:
+        """Virtual time; 0 without a loop."""
+        return self._loop.clock.now_ms if self._loop is not None else 0
+
+    @counted("PreBindPreFlight")
     def run_pre_bind_pre_flights(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """SUCCESS when some PreBind plugin has work to do for this Pod, SKIP when none has, or Error.
 
@@ -524,6 +524,7 @@ class Framework:
         verdict = SKIP
         for plugin in self.pre_bind_plugins:
             status, name = plugin.pre_bind_pre_flight(state, pod, node_name), name_of(plugin)
+            self.metrics.ran("PreBindPreFlight", name, status)
             if status.is_success:
                 verdict = SUCCESS
             elif status.is_skip:
@@ -537,13 +538,16 @@ class Framework:
         state.skip_pre_bind = frozenset(skip)
         return verdict
 
+    @counted_while_waiting("PreBind")
     async def run_pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """SUCCESS, a rejection, or Error for all other codes."""
         for plugin in self.pre_bind_plugins:
             name = name_of(plugin)
             if name in state.skip_pre_bind:
                 continue
+            began_ms = self.now_ms
             status = await plugin.pre_bind(state, pod, node_name)
+            self.metrics.ran("PreBind", name, status, self.now_ms - began_ms)
             if status.is_success:
                 continue
             if status.is_rejected:
@@ -551,10 +555,13 @@ class Framework:
             return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}')
         return SUCCESS
 
+    @counted_while_waiting("Bind")
     async def run_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """The verdict of the first Bind plugin that does not skip."""
         for plugin in self.bind_plugins:
+            began_ms = self.now_ms
             status = await plugin.bind(state, pod, node_name)
+            self.metrics.ran("Bind", name_of(plugin), status, self.now_ms - began_ms)
             if status.is_skip:
                 continue
             if status.is_success:
@@ -568,3 +575,5 @@ class Framework:
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             plugin.post_bind(state, pod, node_name)
+            self.metrics.ran("PostBind", name_of(plugin), SUCCESS)
+        self.metrics.framework_extension_point_duration.observe(0, "PostBind", Code.SUCCESS, self.profile_name)

@@ -5,7 +5,7 @@ One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one a
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no extenders, no leader election, no metrics.
+Simplified: no extenders, no leader election.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.listers import InformerLister
+from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
@@ -83,6 +84,7 @@ class Scheduler:
         self.client = client
         self.features = features if features is not None else FeatureGates()
         self.config = _config_of(config, profiles)
+        self.metrics = SchedulerMetrics(self.features)
         self.cache = Cache()
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
@@ -103,7 +105,13 @@ class Scheduler:
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
         handlers = EventHandlers(
-            self.cache, self.queue, self.nominator, self.frameworks, lambda: loop.clock.now_ms, self._reject_waiting
+            self.cache,
+            self.queue,
+            self.nominator,
+            self.frameworks,
+            lambda: loop.clock.now_ms,
+            self._reject_waiting,
+            lambda label: self.metrics.event_handling_duration.observe(0, label),
         )
         self._pods = informers.informer(PODS, field_selector=NOT_FINISHED)
         self._nodes = informers.informer(NODES)
@@ -119,6 +127,8 @@ class Scheduler:
             around,
             with_generation=self.features.enabled("PodObservedGenerationTracking"),
         )
+        self._bindings = 0
+        self.metrics.watch(self.queue, self.cache, self.executor, lambda: self._bindings)
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
@@ -141,6 +151,7 @@ class Scheduler:
                     memo=memo,
                     nominator=self.nominator,
                     percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
+                    metrics=self.metrics,
                 )
             except ValueError as error:
                 raise ValueError(
@@ -202,8 +213,10 @@ class Scheduler:
             self.queue.done(info.uid)
             return
         framework = self._framework_of(info.pod)
+        info.attempted_ms = self.loop.clock.now_ms
         self.cache.update_snapshot(self._snapshot)
         result = framework.schedule(info.pod, self._snapshot)
+        self.metrics.scheduling_algorithm_duration.observe(0)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
             nominated = _nomination(framework, result)
@@ -225,7 +238,7 @@ class Scheduler:
             status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
             self._activate_asked_for(result)
-            self.component.spawn(f"bind/{info.key}", self._binding_cycle(framework, info, placed, result))
+            self.component.spawn(f"bind/{info.key}", self._bind_beside(framework, info, placed, result))
             return
         diagnosis, failure = _rejected_at(result.node, status)
         await self._handle_failure(framework, info, failure, diagnosis, "")
@@ -265,6 +278,15 @@ class Scheduler:
 
     # -- the binding tasks -------------------------------------------------------------------------
 
+    async def _bind_beside(
+        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult
+    ) -> None:
+        self._bindings += 1
+        try:
+            await self._binding_cycle(framework, info, placed, result)
+        finally:
+            self._bindings -= 1
+
     async def _binding_cycle(
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult
     ) -> None:
@@ -290,6 +312,7 @@ class Scheduler:
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
         note = f"Successfully assigned {info.key} to {node}"
         self._recorder_of(placed).event(info.pod, "Normal", "Scheduled", "Binding", note)
+        self.metrics.scheduled(info, framework.profile_name, self.loop.clock.now_ms)
         framework.run_post_bind(result.state, placed, node)
         self._activate_asked_for(result)
 
@@ -381,6 +404,8 @@ class Scheduler:
             where = self.queue.add_unschedulable(info, self.loop.clock.now_ms)
             self.nominator.add(cached, nominated)
         reason = "Unschedulable" if status.is_rejected else "SchedulerError"
+        took_ms = self.loop.clock.now_ms - info.attempted_ms
+        self.metrics.attempted("unschedulable" if status.is_rejected else "error", framework.profile_name, took_ms)
         self.loop.trace.emit(
             "schedule.fail",
             LANE,

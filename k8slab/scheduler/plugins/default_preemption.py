@@ -58,6 +58,7 @@ class DefaultPreemption:
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
         """The Node to clear and its victims; or why that would not help."""
+        self._handle.metrics.preemption_attempts.inc()
         result, status = self._preempt(state, pod, statuses)
         if status is SUCCESS:
             return result, status
@@ -78,6 +79,7 @@ class DefaultPreemption:
             return PostFilterResult(), Status(Code.UNSCHEDULABLE, str(error))
         best = best_candidates(candidates)
         choice = best[0] if len(best) == 1 else self._handle.rng.choice(best)
+        self._handle.metrics.preemption_victims.observe(len(choice.victims))
         return PostFilterResult(choice.node, choice), SUCCESS
 
     def candidates(
