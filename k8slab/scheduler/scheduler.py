@@ -89,18 +89,7 @@ class Scheduler:
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
         self.frameworks = self._build(registry, memo)
-        first = next(iter(self.frameworks.values()))
-        self.queue = SchedulingQueue(
-            first.queue_sort_plugin,
-            {
-                name: QueueProfile(tuple(framework.pre_enqueue_plugins), framework.events_to_register())
-                for name, framework in self.frameworks.items()
-            },
-            initial_backoff_ms=self.config.pod_initial_backoff_seconds * 1_000,
-            max_backoff_ms=self.config.pod_max_backoff_seconds * 1_000,
-            pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
-            on_move=self._on_move,
-        )
+        self.queue = self._new_queue()
         self._snapshot = Snapshot()
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
@@ -161,6 +150,20 @@ class Scheduler:
                 raise ValueError(f"initializing profiles: {problem}")
             built[name] = framework
         return built
+
+    def _new_queue(self) -> SchedulingQueue:
+        first = next(iter(self.frameworks.values()))
+        return SchedulingQueue(
+            first.queue_sort_plugin,
+            {
+                name: QueueProfile(tuple(framework.pre_enqueue_plugins), framework.events_to_register())
+                for name, framework in self.frameworks.items()
+            },
+            initial_backoff_ms=self.config.pod_initial_backoff_seconds * 1_000,
+            max_backoff_ms=self.config.pod_max_backoff_seconds * 1_000,
+            pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
+            on_move=self._on_move,
+        )
 
     def start(self) -> None:
         """Start the tasks; they wait for the informers by themselves."""
