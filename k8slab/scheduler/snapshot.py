@@ -119,6 +119,16 @@ class Snapshot:
         self._note(info)
         info.generation = self.generation
 
+    def evict(self, key: str, node_name: str) -> None:
+        """No longer count a Pod (`namespace/name`) on a Node. ValueError for an unknown Node, KeyError for a Pod."""
+        info = self.get(node_name)
+        if info is None:
+            raise ValueError(f"node {node_name!r}: not in the snapshot")
+        self.generation += 1
+        info.remove_pod(key)
+        self._note(info)
+        info.generation = self.generation
+
     def __len__(self) -> int:
         return len(self.nodes)
 
