@@ -40,15 +40,16 @@ from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_ma
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, plain_data
+from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
-from k8slab.cluster.recorded import blank_recording, cluster_arguments, own_code
+from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.rehearsal import rehearse
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
+from k8slab.scheduler import KubeSchedulerConfiguration
 from k8slab.sim import (
     Chosen,
     Component,
@@ -82,9 +83,12 @@ class Cluster:
     `gates` overrides single ones. `options`: controller settings by upstream's flag names. `etcd`: how many members,
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
-    (`partial(Scheduler, registry=...)`). `operators`: controllers of your own, each a process of that name. The
-    constructor returns when all nodes are Ready.
+    (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
+    controllers of your own, each a process of that name. The constructor returns when all nodes are Ready.
     """
+
+    _is_closed = False
+    _waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
 
     def __init__(
         self,
@@ -105,12 +109,14 @@ class Cluster:
         controllers: Mapping[str, ControllerFactory | None] | None = None,
         scheduler: SchedulerFactory | None = None,
         operators: Mapping[str, ControllerFactory] | None = None,
+        scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
         chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
         check_arguments(nodes, seed, release, apiservers, etcd, order, **chosen, **own)
         configs, profile = node_configs(nodes), latency_profile(latency)
         counts: dict[str, Any] = {"apiservers": apiservers, "etcd": etcd}
+        plain = {"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts}
         self.timings = timings or Timings()
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
@@ -120,10 +126,12 @@ class Cluster:
             timings=self.timings,
             choices=choices,
             holds=holds,
-            **{"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts},
+            **plain,
+            **as_recorded(scheduler_config=scheduler_config),
         )
         self._is_closed, self._inputs = False, list[Input]()
-        self._not_recorded = own_code(order=not isinstance(order, str), **own)
+        ready_made = isinstance(scheduler_config, KubeSchedulerConfiguration)
+        self._not_recorded = own_code(order=not isinstance(order, str), scheduler_config=ready_made, **own)
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
@@ -135,6 +143,7 @@ class Cluster:
             network=self.network,
             options=options or {},
             **counts,
+            scheduler_config=scheduler_configuration(scheduler_config, self.features),
             **own,
         )
         self.mirror = self.control_plane.mirror
@@ -143,9 +152,7 @@ class Cluster:
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
-        self._waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
         self._boot()
-        self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def __repr__(self) -> str:
         waiting = len(self.not_ready())
@@ -169,6 +176,7 @@ class Cluster:
             raise
         if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
             raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
+        self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def _start_programs(self) -> None:
         self.control_plane.manager.start()

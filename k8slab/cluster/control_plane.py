@@ -25,7 +25,7 @@ from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
-from k8slab.scheduler import Scheduler
+from k8slab.scheduler import KubeSchedulerConfiguration, Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
 __all__ = ["ControlPlane", "ControllerFactory", "SchedulerFactory", "controllers_with", "left_out"]
@@ -51,6 +51,7 @@ class ControlPlane:
         controllers: Mapping[str, ControllerFactory | None] | None = None,
         scheduler: SchedulerFactory | None = None,
         operators: Mapping[str, ControllerFactory] | None = None,
+        scheduler_config: KubeSchedulerConfiguration | None = None,
     ) -> None:
         self._controllers = controllers_with(controllers or {})
         definitions = [defined_kind(one) for build in (operators or {}).values() for one in _definitions(build)]
@@ -68,6 +69,7 @@ class ControlPlane:
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self.call_points: dict[str, CallPoint] = {}
         self._build_scheduler = scheduler or Scheduler
+        self._of_scheduler: dict[str, Any] = {"config": scheduler_config} if scheduler_config is not None else {}
         self.manager = Process(loop, "kcm", self._start_controllers)
         self.http = SimulatedHTTP(loop)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
@@ -165,9 +167,10 @@ class ControlPlane:
     def _start_scheduler(self, component: Component, **options: Any) -> Scheduler:
         client = self.client(component.name, "system:kube-scheduler")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
-        scheduler = self._build_scheduler(
-            self.loop, component, client, informers, features=self.features, **{"http": self.http, **options}
-        )
+        options = {"http": self.http, **options}
+        if component.name == self.scheduler.name:
+            options |= self._of_scheduler
+        scheduler = self._build_scheduler(self.loop, component, client, informers, features=self.features, **options)
         informers.start()
         scheduler.start()
         return scheduler

@@ -19,11 +19,17 @@ Duties of the caller: whoever uses `schedule` counts the Pod on its Node before 
 plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
 
 Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
-Simplified: no metrics or leader election.
+Simplified: no leader election.
 """
 
 import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config import (
+    ClientConnectionConfiguration,
+    ConfigError,
+    KubeSchedulerConfiguration,
+    LeaderElectionConfiguration,
+)
 from k8slab.scheduler.config_extender import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from k8slab.scheduler.cycle import ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find
 from k8slab.scheduler.diagnosis import Diagnosis, FitError, NodeToStatus
@@ -31,6 +37,7 @@ from k8slab.scheduler.explain import Explanation, NodeVerdict
 from k8slab.scheduler.extender_server import ExtenderServer
 from k8slab.scheduler.framework import SKIP, SUCCESS, Code, CycleState, NodeInfo, PluginError, PodInfo, Status
 from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.preemption_story import PreemptionStory
 from k8slab.scheduler.profile import Profile
@@ -47,7 +54,9 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Cache",
+    "ClientConnectionConfiguration",
     "Code",
+    "ConfigError",
     "CycleState",
     "Diagnosis",
     "Explanation",
@@ -57,6 +66,8 @@ __all__ = [
     "ExtenderTLSConfig",
     "FitError",
     "Framework",
+    "KubeSchedulerConfiguration",
+    "LeaderElectionConfiguration",
     "NodeInfo",
     "NodeToStatus",
     "NodeVerdict",
@@ -71,6 +82,7 @@ __all__ = [
     "QueuedPodInfo",
     "ScheduleResult",
     "Scheduler",
+    "SchedulerMetrics",
     "SchedulingAlgorithm",
     "SchedulingQueue",
     "Snapshot",

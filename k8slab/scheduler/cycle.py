@@ -19,6 +19,7 @@ from k8slab.api.objects import Object
 from k8slab.scheduler.diagnosis import NO_NODES_MESSAGE, Diagnosis, FitError
 from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once
 from k8slab.scheduler.framework import (
+    PODS_TO_ACTIVATE,
     SUCCESS,
     Code,
     CycleState,
@@ -135,6 +136,7 @@ class SchedulingAlgorithm:
         framework = self.framework
         framework.use_snapshot(snapshot)
         result = ScheduleResult("", SUCCESS)
+        result.state.write(PODS_TO_ACTIVATE, {})
         if not snapshot.nodes:
             result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
             return result
@@ -173,10 +175,11 @@ class SchedulingAlgorithm:
             nodes = [info for info in map(snapshot.get, sorted(names)) if info is not None]
             diagnosis.unschedulable_plugins.update(dict.fromkeys(narrowed_by))
             diagnosis.node_to_status.absent = left_out_by(narrowed_by)
-        feasible = await self._nominated(pod, snapshot, names, result)
+        feasible = await self._nominated(pod, snapshot, result)
         if feasible:
             return feasible
         feasible = self._sample(pod, nodes, result, memo)
+        self._count_filters(result, len(feasible))
         result.evaluated = len(feasible) + len(diagnosis.node_to_status)
         self.next_start_node_index = (self.next_start_node_index + result.evaluated) % len(snapshot.nodes)
         if result.status is not SUCCESS:
@@ -213,13 +216,14 @@ class SchedulingAlgorithm:
             diagnosis.post_filter_message = status.message
         result.status = Status(Code.UNSCHEDULABLE, str(FitError(len(snapshot.nodes), diagnosis)))
 
-    async def _nominated(
-        self, pod: Object, snapshot: Snapshot, names: frozenset[str] | None, result: ScheduleResult
-    ) -> list[NodeInfo]:
-        """The Node the Pod was nominated for, if it fits there now: then no other is looked at."""
+    async def _nominated(self, pod: Object, snapshot: Snapshot, result: ScheduleResult) -> list[NodeInfo]:
+        """The Node the Pod was nominated for, if it fits there now: then no other is looked at.
+
+        Only Filter is asked, as upstream does, also where PreFilter has left this Node out.
+        """
         name = nominated_node_name(pod)
         node = snapshot.get(name) if name else None
-        if node is None or (names is not None and name not in names):
+        if node is None:
             return []
         status = self.framework.run_filter_with_nominated(result.state, pod, node)
         if status is SUCCESS:
@@ -240,7 +244,9 @@ class SchedulingAlgorithm:
         if not nodes:
             return []
         framework, state, diagnosis = self.framework, result.state, result.diagnosis
-        enough = num_feasible_nodes_to_find(framework.profile.percentage_of_nodes_to_score, len(nodes))
+        enough = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
+        if not framework.score_plugins and not framework.extenders.choose:
+            enough = 1  # nobody would choose among more
         start = self.next_start_node_index % len(nodes)
         verdict = self._verdicts(pod, state, memo)
         feasible: list[NodeInfo] = []
@@ -258,6 +264,13 @@ class SchedulingAlgorithm:
                     diagnosis.node_to_status.set(node.name, status)
                     diagnosis.add_plugin_status(status)
         return feasible
+
+    def _count_filters(self, result: ScheduleResult, feasible: int) -> None:
+        framework, rejected = self.framework, result.diagnosis.node_to_status.explicit().values()
+        plugins = [name_of(plugin) for plugin in framework.active_filters(result.state)]
+        rejected_by = [status.plugin for status in rejected]
+        looked_at = feasible + len(rejected_by)
+        framework.metrics.filtered(plugins, looked_at, rejected_by, result.status, framework.profile_name)
 
     def _verdicts(self, pod: Object, state: CycleState, memo: dict[str, Entry] | None) -> Callable[[NodeInfo], Status]:
         """The Filter of one Pod. The memo covers the leading node-local plugins: the first rejection names the
@@ -309,6 +322,8 @@ class SchedulingAlgorithm:
             result.detail = scores.weighted
         if result.status is SUCCESS and framework.extenders:
             totals = await self._add_extenders(pod, feasible, totals, result)
+        scorers = [name_of(plugin) for plugin in framework.active_scorers(state)]
+        framework.metrics.scored(scorers, len(feasible), result.status, framework.profile_name)
         if result.status is SUCCESS:
             result.node, result.score = self._select_host(pod, feasible, totals)
 

@@ -28,6 +28,7 @@ from k8slab.scheduler.framework import (
     NODE_ADD,
     NODE_DELETE,
     UNSCHEDULED_POD_ADD,
+    UNSCHEDULED_POD_UPDATE,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -77,6 +78,7 @@ class EventHandlers:
     """Plain functions for `SharedInformer.add_event_handler`; they never wait.
 
     `profiles`: names of the schedulers this process is. `reject_waiting(uid)`: end a wait in Permit, if there is one.
+    `handled(label)` counts the events.
     """
 
     def __init__(
@@ -86,7 +88,8 @@ class EventHandlers:
         nominator: Nominator,
         profiles: Container[str],
         now_ms: Callable[[], int],
-        reject_waiting: Callable[[str], object],
+        reject_waiting: Callable[[str], bool],
+        handled: Callable[[str], None] = lambda label: None,
     ) -> None:
         self._cache = cache
         self._queue = queue
@@ -94,12 +97,14 @@ class EventHandlers:
         self._profiles = profiles
         self._now_ms = now_ms
         self._reject_waiting = reject_waiting
+        self._handled = handled
 
     # -- Nodes -------------------------------------------------------------------------------------
 
     def add_node(self, node: Object, is_initial: bool = False) -> None:
         self._cache.add_node(node)
         self._queue.move_all(NODE_ADD, None, node, self._now_ms())
+        self._handled(NODE_ADD.label)
 
     def update_node(self, old: Object, new: Object) -> None:
         """Heartbeats change nothing that matters here: they leave the Node's generation alone."""
@@ -108,10 +113,12 @@ class EventHandlers:
             self._cache.update_node(new)
         for event in events:
             self._queue.move_all(event, old, new, self._now_ms())
+            self._handled(event.label)
 
     def delete_node(self, node: Object) -> None:
         self._queue.move_all(NODE_DELETE, node, None, self._now_ms())
         self._cache.remove_node(node["metadata"]["name"])
+        self._handled(NODE_DELETE.label)
 
     # -- Pods --------------------------------------------------------------------------------------
 
@@ -124,6 +131,7 @@ class EventHandlers:
             self._queue.add(pod, self._now_ms())
             if scheduling_group(pod):  # the one that makes a gang complete, perhaps
                 self._queue.move_all(UNSCHEDULED_POD_ADD, None, pod, self._now_ms())
+            self._handled(UNSCHEDULED_POD_ADD.label)
 
     def update_pod(self, old: Object, new: Object) -> None:
         if old["metadata"].get("uid") != new["metadata"].get("uid"):
@@ -133,6 +141,7 @@ class EventHandlers:
             self._cache.update_pod(new)
             for event in pod_changes(new, old):
                 self._queue.move_all(event, old, new, self._now_ms())
+                self._handled(event.label)
         elif assigned(new):
             # This is the binding: ours, seen at last, or somebody else's.
             self._cache.pod_groups.remove_unscheduled(old)
@@ -147,8 +156,10 @@ class EventHandlers:
         if assigned(pod):
             self._cache.remove_pod(pod_key(pod))
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, self._now_ms())
+            self._handled(ASSIGNED_POD_DELETE.label)
         elif self._is_ours(pod):
             self._cache.pod_groups.remove_unscheduled(pod)
+            self._handled("UnscheduledPodDelete")
             self._queue.delete(pod)
             self._nominator.delete(pod)
             if self._cache.is_assumed(pod_key(pod)):
@@ -181,6 +192,7 @@ class EventHandlers:
     def _add_assigned(self, pod: Object) -> None:
         self._cache.add_pod(pod)
         self._queue.move_all(ASSIGNED_POD_ADD, None, pod, self._now_ms())
+        self._handled(ASSIGNED_POD_ADD.label)
 
     def _update_pending(self, old: Object, new: Object) -> None:
         before, now = old["metadata"], new["metadata"]
@@ -193,6 +205,7 @@ class EventHandlers:
         if self._queue.where(pod_key(new)) is not QueueName.IN_FLIGHT:
             self._nominator.update(old, new)
         self._queue.update(old, new, self._now_ms())
+        self._handled(UNSCHEDULED_POD_UPDATE.label)
         if nominated_node_name(old) and nominated_node_name(old) != nominated_node_name(new):
             self._room_given_up(old)
 

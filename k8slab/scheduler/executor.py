@@ -50,7 +50,10 @@ class Surroundings:
 
 
 class Executor:
-    """Evicts victims in tasks of `component`. `with_generation`: conditions say which generation they speak of."""
+    """Evicts victims in tasks of `component`. `with_generation`: conditions say which generation they speak of.
+
+    `on_done` hears of each task that ended: success or error, and how long it took.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Executor:
         self._loop, self._component, self._client = loop, component, client
         self._nominator, self._around = nominator, around
         self._with_generation = with_generation
+        self.on_done: Callable[[str, int], None] = lambda result, took_ms: None
         self._preempting: dict[str, str] = {}  # uid -> key of the last victim, "" until it is its turn
 
     def is_preempting(self, uid: str) -> bool:
@@ -91,7 +95,7 @@ class Executor:
         return ""
 
     async def _evict_beside(self, choice: Candidate, preemptor: Object, victims: list[Object]) -> None:
-        uid = uid_of(preemptor)
+        uid, began_ms = uid_of(preemptor), self._loop.clock.now_ms
         cleared = await self._clear_lower_nominations(choice, preemptor)
         error = ""
         for victim in victims:
@@ -101,6 +105,7 @@ class Executor:
             if error:
                 break
         del self._preempting[uid]
+        self.on_done("success" if cleared and not error else "error", self._loop.clock.now_ms - began_ms)
         if error or not cleared:
             self._around.activate(preemptor)  # no deletion may ever come to wake it
 

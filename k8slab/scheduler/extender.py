@@ -250,6 +250,11 @@ class Extenders:
         resources = (resource for extender in self._all for resource in extender.config.managed_resources)
         return [resource.name for resource in resources if resource.ignored_by_scheduler]
 
+    @property
+    def choose(self) -> bool:
+        """Whether any of them filters or scores: then one feasible Node is not enough."""
+        return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._all)
+
     async def filter(self, pod: Object, nodes: list[NodeInfo], diagnosis: Diagnosis) -> list[NodeInfo]:
         """The Nodes that all of them leave; what they say of the others goes into `diagnosis`.
 

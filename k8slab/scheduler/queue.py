@@ -7,8 +7,8 @@ A plain mechanism: the caller passes the time in, calls `flush` at `backoff_due_
 when `has_next`.
 
 Upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue,unschedulable_pods}.go (v1.36)
-Simplified: a group is no entry of its own, its Pods are (`pop_specific` takes the rest); no metrics; with QueueingHints
-always (they are GA). Nominated Pods are kept beside it, in `Nominator`.
+Simplified: a group is no entry of its own, its Pods are (`pop_specific` takes the rest); with QueueingHints always
+(they are GA). Nominated Pods are kept beside it, in `Nominator`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class SchedulingQueue:
 
     `sort`: the QueueSort plugin. `profiles`: by scheduler name. `pop_from_backoff`: when nothing is active, take
     the Pod that backs off and has the nearest expiry rather than wait (gate SchedulerPopFromBackoffQ). Every method
-    that may make a Pod poppable returns nothing; ask `has_next`. `on_move` hears (pod, from what event, where to).
+    that may make a Pod poppable returns nothing; ask `has_next`. `on_move` hears (pod, from what event, where to),
+    `on_hint` what a queueing hint answered (plugin, event, hint). `incoming`: how many Pods came by (queue, event).
     """
 
     def __init__(
@@ -136,6 +137,8 @@ class SchedulingQueue:
         self._popped_at: dict[str, int] = {}  # uid -> number of its entry in the log
         self._log_count = 0
         self._interest: dict[ClusterEvent, bool] = {}
+        self.incoming: dict[tuple[str, ...], int] = {}
+        self.on_hint: Callable[[str, str, str], None] | None = None
         self._seq = 0
         self._next_flush_ms = FLUSH_UNSCHEDULABLE_EVERY_MS
         self.scheduling_cycle = 0
@@ -195,6 +198,7 @@ class SchedulingQueue:
             info.consecutive_errors += 1
         info.timestamp_ms = now_ms
         info.backoff_expiration_ms = None
+        info.was_flushed = False
         strategy = self._strategy_in_flight(info)
         where = self._requeue(info, strategy, SCHEDULE_ATTEMPT_FAILURE, now_ms)
         self.done(info.uid)
@@ -248,13 +252,11 @@ class SchedulingQueue:
                 self._to_active(info, BACKOFF_COMPLETE, now_ms, check_gates=False)
         if now_ms >= self._next_flush_ms:
             self._next_flush_ms = (now_ms // FLUSH_UNSCHEDULABLE_EVERY_MS + 1) * FLUSH_UNSCHEDULABLE_EVERY_MS
-            self.move_all(
-                UNSCHEDULABLE_TIMEOUT,
-                None,
-                None,
-                now_ms,
-                only=lambda info: now_ms - info.timestamp_ms > self._max_in_unschedulable_ms,
-            )
+            self.move_all(UNSCHEDULABLE_TIMEOUT, None, None, now_ms, only=lambda info: self._waited_out(info, now_ms))
+
+    def _waited_out(self, info: QueuedPodInfo, now_ms: int) -> bool:
+        info.was_flushed = info.was_flushed or now_ms - info.timestamp_ms > self._max_in_unschedulable_ms
+        return info.was_flushed
 
     @property
     def backoff_due_ms(self) -> int | None:
@@ -342,6 +344,29 @@ class SchedulingQueue:
                 return info
         return self._unschedulable.get(key)
 
+    def counts(self) -> dict[str, int]:
+        """How many Pods are in each queue; those that a gate holds back are apart, as `gated`."""
+        gated = sum(bool(info.gating_plugin) for info in self._unschedulable.values())
+        return {
+            "active": len(self._active),
+            "backoff": len(self._backoff) + len(self._error_backoff),
+            "unschedulable": len(self._unschedulable) - gated,
+            "gated": gated,
+        }
+
+    def infos(self) -> Iterable[QueuedPodInfo]:
+        """All Pods but those in flight."""
+        waiting = (heap.infos() for heap in (self._active, self._backoff, self._error_backoff))
+        return [info for infos in (*waiting, self._unschedulable.values()) for info in infos]
+
+    def in_flight_events(self) -> dict[str, int]:
+        """How many entries of the in-flight log there are, by event; `PodPopped` for the Pods themselves."""
+        found: dict[str, int] = {}
+        for entry in self._log.values():
+            label = "PodPopped" if entry.event is None else entry.event.label
+            found[label] = found.get(label, 0) + 1
+        return found
+
     def view(self) -> dict[str, Any]:
         """All Pods by queue, with why they are there."""
 
@@ -408,24 +433,24 @@ class SchedulingQueue:
 
     def _to_active(self, info: QueuedPodInfo, event: str, now_ms: int, *, check_gates: bool = True) -> bool:
         if check_gates and self._is_gated(info):
-            self._unschedulable[info.key] = info
-            self._moved(info, event, QueueName.UNSCHEDULABLE)
+            self._gated(info, event)
             return False
         if info.initial_attempt_ms is None:
             info.initial_attempt_ms = now_ms
         self._unschedulable.pop(info.key, None)
         self._active.push(info)
+        self._came("active", event)
         self._moved(info, event, QueueName.ACTIVE)
         return True
 
     def _to_backoff(self, info: QueuedPodInfo, event: str) -> bool:
         if self._is_gated(info):
-            self._unschedulable[info.key] = info
-            self._moved(info, event, QueueName.UNSCHEDULABLE)
+            self._gated(info, event)
             return False
         self._unschedulable.pop(info.key, None)
         # A Pod that failed by an error is never taken before its time: the API server may be the one in trouble.
         (self._backoff if info.rejected_by else self._error_backoff).push(info)
+        self._came("backoff", event)
         self._moved(info, event, QueueName.BACKOFF)
         return True
 
@@ -434,11 +459,21 @@ class SchedulingQueue:
             fresh = info.key not in self._unschedulable
             self._unschedulable[info.key] = info
             if fresh:
+                self._came("unschedulable", event)
                 self._moved(info, event, QueueName.UNSCHEDULABLE)
             return QueueName.UNSCHEDULABLE
         if strategy is _Strategy.AFTER_BACKOFF and self._expiry(info) > now_ms:
             return QueueName.BACKOFF if self._to_backoff(info, event) else QueueName.UNSCHEDULABLE
         return QueueName.ACTIVE if self._to_active(info, event, now_ms) else QueueName.UNSCHEDULABLE
+
+    def _gated(self, info: QueuedPodInfo, event: str) -> None:
+        if info.key not in self._unschedulable:
+            self._came("unschedulable", event)
+        self._unschedulable[info.key] = info
+        self._moved(info, event, QueueName.UNSCHEDULABLE)
+
+    def _came(self, queue: str, event: str) -> None:
+        self.incoming[queue, event] = self.incoming.get((queue, event), 0) + 1
 
     def _moved(self, info: QueuedPodInfo, event: str, to: QueueName) -> None:
         if self._on_move is not None:
@@ -512,7 +547,10 @@ class SchedulingQueue:
             for entry in registered:
                 if not entry.event.matches(event):
                     continue
-                if entry.hint is not None and entry.hint(info.pod, old, new) is QueueingHint.QUEUE_SKIP:
+                hint = entry.hint(info.pod, old, new) if entry.hint is not None else QueueingHint.QUEUE
+                if self.on_hint is not None:
+                    self.on_hint(plugin, event.label, hint)
+                if hint is QueueingHint.QUEUE_SKIP:
                     continue
                 if plugin in info.pending_plugins:
                     return _Strategy.IMMEDIATELY

@@ -20,6 +20,7 @@ class QueuedPodInfo:
     """A Pod in the queue, with its history. Times are virtual ms."""
 
     __slots__ = (
+        "attempted_ms",
         "attempts",
         "backoff_expiration_ms",
         "cause",
@@ -35,16 +36,19 @@ class QueuedPodInfo:
         "uid",
         "unschedulable_count",
         "unschedulable_plugins",
+        "was_flushed",
     )
 
     def __init__(self, pod: Object, now_ms: int, seq: int) -> None:
         self.timestamp_ms = now_ms
         self.initial_attempt_ms: int | None = None
         self.attempts = 0
+        self.attempted_ms = now_ms  # when the last attempt began; kept by the scheduler
         self.unschedulable_count = 0
         self.consecutive_errors = 0
         self.backoff_expiration_ms: int | None = None
         self.gating_plugin = ""
+        self.was_flushed = False  # brought back by the timeout, not by an event
         self.unschedulable_plugins: dict[str, None] = {}
         self.pending_plugins: dict[str, None] = {}
         self.cause: int | None = None  # the trace event that put it where it is; kept by whoever owns the queue

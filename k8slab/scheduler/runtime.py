@@ -1,7 +1,7 @@
 """The framework at work: instantiates a profile's plugins and runs them point by point.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go
-Simplified: plugins run one after the other, never in parallel; no metrics.
+Simplified: plugins run one after the other, never in parallel.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender
@@ -20,6 +21,7 @@ from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_onc
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
+    SKIP,
     SUCCESS,
     ActionType,
     BindPlugin,
@@ -36,7 +38,6 @@ from k8slab.scheduler.framework import (
     NodeInfo,
     NodeStatuses,
     PermitPlugin,
-    Plugin,
     PluginError,
     PodInfo,
     PostBindPlugin,
@@ -46,7 +47,6 @@ from k8slab.scheduler.framework import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
@@ -57,25 +57,32 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.metrics import SchedulerMetrics, counted, counted_while_waiting
 from k8slab.scheduler.nominator import Nominator
-from k8slab.scheduler.plugins import REGISTRY
+from k8slab.scheduler.plugin_set_up import Factory, known_plugins, make_plugins
 from k8slab.scheduler.pod_groups import PodGroupManager
 from k8slab.scheduler.preemption import choose
-from k8slab.scheduler.profile import Profile, default_plugins, points_of
+from k8slab.scheduler.profile import Profile, points_of, score_weights
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
+from k8slab.scheduler.verdicts import left_out_by, name_of, narrowed, nobody_left, signed_filter_status
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
 if TYPE_CHECKING:
+    from k8slab.scheduler.config import KubeSchedulerConfiguration
     from k8slab.scheduler.cycle import ScheduleResult
     from k8slab.scheduler.explain import Explanation
 
-__all__ = ["Factory", "Framework", "WeightedScore"]
+__all__ = ["Factory", "Framework", "WeightedScore", "left_out_by", "name_of", "signed_filter_status"]
 
 _Key = TypeVar("_Key", bound=Hashable)
 
-Factory = Callable[[Mapping[str, Any], Any], Plugin]
+MAX_PERMIT_TIMEOUT_MS = 15 * 60 * 1_000
+"""A Permit plugin that asks for more gets this."""
+
+EVERY_EVENT = ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))
+_CAN_REJECT = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
 
 class WeightedScore(NamedTuple):
@@ -109,12 +116,17 @@ class Framework:
         nominator: Nominator | None = None,
         extenders: Sequence[Extender] = (),
         http: HTTPCaller | None = None,
+        percentage_of_nodes_to_score: int = 0,
+        metrics: SchedulerMetrics | None = None,
     ) -> None:
         from k8slab.scheduler.cycle import SchedulingAlgorithm
 
         self.profile = profile
         self.profile_name = profile.scheduler_name
+        own = profile.percentage_of_nodes_to_score
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score if own is None else own
         self.features = features
+        self.metrics = metrics if metrics is not None else SchedulerMetrics(features)
         self.client = client
         self.lister: Lister = lister if lister is not None else ObjectLister()
         self.rng = rng or random.Random("scheduler")
@@ -128,7 +140,7 @@ class Framework:
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
-        self.plugins = self._instantiate(plugins)
+        self.plugins = make_plugins(profile, plugins, features, self, self.extenders.ignored_resources)
         self._weights: dict[str, int] = {}
         self._arrange()
         self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
@@ -148,23 +160,21 @@ class Framework:
         nominator: Nominator | None = None,
         extenders: Sequence[Extender] = (),
         http: HTTPCaller | None = None,
+        percentage_of_nodes_to_score: int = 0,
+        metrics: SchedulerMetrics | None = None,
     ) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
         `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. Unknown plugins, a second
-        QueueSort or none, and no Bind plugin are ValueErrors.
+        QueueSort or none, and no Bind plugin are ValueErrors. `percentage_of_nodes_to_score` counts where the profile
+        has none. `metrics` may be shared with others.
         """
         if not isinstance(profile, Profile):
             profile = Profile.from_dict(profile or {})
-        known: dict[str, Factory] = dict(REGISTRY)
-        for name, factory in (registry or {}).items():
-            if name in known:
-                raise ValueError(f"a plugin named {name} already exists")
-            known[name] = factory
         gates = features if features is not None else FeatureGates()
         return cls(
             profile,
-            known,
+            known_plugins(registry or {}),
             features=gates,
             client=client,
             lister=lister,
@@ -174,25 +184,21 @@ class Framework:
             nominator=nominator,
             extenders=extenders,
             http=http,
+            percentage_of_nodes_to_score=percentage_of_nodes_to_score,
+            metrics=metrics,
         )
 
-    def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
-        multi = self.profile.multi_point.merged_into(default_plugins(self.features))
-        wanted = dict.fromkeys(name for name, _ in multi)
-        for plugin_set in self.profile.points.values():
-            wanted.update(dict.fromkeys(name for name, _ in plugin_set.enabled))
-        made = {}
-        for name in wanted:
-            if name not in known:
-                raise ValueError(f"profile {self.profile_name}: plugin {name!r} does not exist")
-            args = self.profile.plugin_config.get(name, {})
-            if name == "NodeResourcesFit" and (ignored := self.extenders.ignored_resources):
-                args = {**args, "ignoredResources": ignored}  # in the place of what the configuration says
-            made[name] = known[name](args, self)
-        for name in self.profile.plugin_config:
-            if name not in known:
-                raise ValueError(f"pluginConfig: plugin {name!r} does not exist")
-        return made
+    @classmethod
+    def from_config(cls, config: KubeSchedulerConfiguration, scheduler_name: str = "", **options: Any) -> Framework:
+        """A framework for one profile of a configuration: the first, or the one called `scheduler_name`.
+
+        `options`: as for `from_profile`. ValueError when there is no such profile.
+        """
+        names = [profile.scheduler_name for profile in config.profiles]
+        if scheduler_name and scheduler_name not in names:
+            raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
+        profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
+        return cls.from_profile(profile, percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, **options)
 
     def _arrange(self) -> None:
         points = points_of(self.profile, self.features, self.plugins)
@@ -212,7 +218,7 @@ class Framework:
         self.pre_bind_plugins: list[PreBindPlugin] = at("preBind")
         self.bind_plugins: list[BindPlugin] = at("bind")
         self.post_bind_plugins: list[PostBindPlugin] = at("postBind")
-        self._weights = {name: weight or 1 for name, weight in points["score"]}
+        self._weights = score_weights(self.profile, self.features, self.plugins)
         # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
         self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
         self._pre_filter_extensions = [p for p in self.pre_filter_plugins if isinstance(p, PreFilterExtensions)]
@@ -220,24 +226,17 @@ class Framework:
         self._active_extensions: dict[frozenset[str], list[PreFilterExtensions]] = {}
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
-            names = [name_of(plugin) for plugin in queue_sort]
             raise ValueError(
-                f"only one queue sort plugin required for profile with scheduler name {self.profile_name!r}, "
-                f"but got {len(names)}: {', '.join(names) or 'none'}"
+                f"only one queue sort plugin required for profile with scheduler name {go_quote(self.profile_name)}, "
+                f"but got {len(queue_sort)}"
             )
         if not self.bind_plugins:
             raise ValueError(
-                f"at least one bind plugin is needed for profile with scheduler name {self.profile_name!r}"
+                f"at least one bind plugin is needed for profile with scheduler name {go_quote(self.profile_name)}"
             )
         self.queue_sort_plugin = queue_sort[0]
 
     # -- Handle ------------------------------------------------------------------------------------
-
-    @property
-    def now_ms(self) -> int:
-        if self._loop is None:
-            raise ValueError("loop: None, expected a Loop, since a plugin asks for the time")
-        return self._loop.clock.now_ms
 
     def snapshot(self) -> Snapshot:
         return self._snapshot
@@ -302,15 +301,18 @@ class Framework:
         return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
-        """Per plugin that can reject a Pod: the cluster events that may help. All, if the plugin does not say, and for
-        extenders, which cannot say."""
+        """Per plugin the cluster events that may help a Pod it rejected.
+
+        Plugins that can reject and say nothing of events are told of all of them, and so are extenders: nobody knows
+        what may help.
+        """
         events = {
-            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else list(_ANY_EVENT)
+            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
             for name, plugin in self.plugins.items()
-            if isinstance(plugin, (EnqueueExtensions, *_REJECTORS))
+            if isinstance(plugin, _CAN_REJECT)
         }
         if self.extenders:
-            events[EXTENDER] = list(_ANY_EVENT)
+            events[EXTENDER] = [EVERY_EVENT]
         return events
 
     def sign(self, pod: Object) -> str | None:
@@ -325,31 +327,43 @@ class Framework:
 
     # -- scheduling cycle --------------------------------------------------------------------------
 
+    @counted("PreFilter")
     def run_pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[frozenset[str] | None, Status, list[str]]:
-        """(Nodes worth looking at or None for all, verdict, plugins that narrowed the Nodes)."""
+        """(Nodes worth looking at or None for all, verdict, plugins that narrowed the Nodes).
+
+        UnschedulableAndUnresolvable ends it at once. After Unschedulable the other plugins still run, since preemption
+        may follow and needs what they work out; the last such verdict counts. All other codes are errors.
+        """
         skip: list[str] = []
         narrowed_by: list[str] = []
         names: frozenset[str] | None = None
+        verdict = SUCCESS
         for plugin in self.pre_filter_plugins:
             result, status = plugin.pre_filter(state, pod, nodes)
-            name = name_of(plugin)
-            if status is not SUCCESS:
+            self.metrics.evaluated("PreFilter", name_of(plugin), status, self.profile_name)
+            if status is not SUCCESS and not status.is_success:
+                name = name_of(plugin)
                 if status.is_skip:
                     skip.append(name)
                     continue
-                if status.is_rejected:
-                    return None, status.with_plugin(name), narrowed_by
+                if status.code is Code.UNSCHEDULABLE:
+                    verdict = status.with_plugin(name)
+                    continue
+                state.skip_filter = frozenset(skip)
+                if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return None, status.with_plugin(name), []
                 text = f'running PreFilter plugin "{name}": {status.message}'
-                return None, Status(Code.ERROR, text, plugin=name), narrowed_by
+                return None, Status(Code.ERROR, text, plugin=name), []
             if result is not None and result.node_names is not None:
-                narrowed_by.append(name)
-                names = _merge(names, result)
+                narrowed_by.append(name_of(plugin))
+                names = narrowed(names, result)
                 if not names:
-                    return names, _nobody_left(narrowed_by), narrowed_by
+                    verdict = nobody_left(narrowed_by)
+                    break
         state.skip_filter = frozenset(skip)
-        return names, SUCCESS, narrowed_by
+        return names, verdict, narrowed_by
 
     def active_filters(self, state: CycleState) -> list[FilterPlugin]:
         """Filter plugins that did not sit this cycle out."""
@@ -422,9 +436,10 @@ class Framework:
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        """The first Success (room was made), or all reasons together."""
+        """The first Success (room was made), Error or UnschedulableAndUnresolvable; else all reasons together."""
         return at_once(self.post_filter(state, pod, statuses))
 
+    @counted_while_waiting("PostFilter")
     async def post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
@@ -437,10 +452,13 @@ class Framework:
             name = name_of(plugin)
             if status.is_success and result is not None and result.candidates and self.extenders.preempt:
                 result, status = await self._ask_who_goes(pod, result)
+            self.metrics.ran("PostFilter", name, status)
             if status.is_success:
                 return result, SUCCESS
-            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not status.is_rejected:
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return result, status.with_plugin(name)
+            if not status.is_rejected:
+                return None, Status(Code.ERROR, *status.reasons, plugin=name)
             found = result if result is not None else found
             reasons += status.reasons
             rejector = rejector or name
@@ -457,14 +475,18 @@ class Framework:
         choice = choose(left, self.rng)
         return PostFilterResult(choice.node, choice, left), SUCCESS
 
+    @counted("PreScore")
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
+        """SUCCESS, or Error for every code but Success and Skip."""
         skip: list[str] = []
         for plugin in self.pre_score_plugins:
             status = plugin.pre_score(state, pod, nodes)
+            self.metrics.evaluated("PreScore", name_of(plugin), status, self.profile_name)
             if status is SUCCESS or status.is_success:
                 continue
             name = name_of(plugin)
             if not status.is_skip:
+                state.skip_score = frozenset(skip)
                 return Status(Code.ERROR, f'running PreScore plugin "{name}": {status.message}', plugin=name)
             skip.append(name)
         state.skip_score = frozenset(skip)
@@ -481,12 +503,16 @@ class Framework:
         """Normalise and weigh one plugin's raw scores. PluginError when one ends outside 0 to 100."""
         name, scores = name_of(plugin), raw
         if name in self._normalizers:
-            scores = self._normalizers[name].normalize_score(state, pod, nodes, raw)
+            try:
+                scores = self._normalizers[name].normalize_score(state, pod, nodes, raw)
+            except PluginError as error:
+                text = f'running Normalize on Score plugins: plugin "{name}" failed with: {error}'
+                raise PluginError(text) from error
         if scores and (max(scores) > MAX_NODE_SCORE or min(scores) < MIN_NODE_SCORE):
             bad = next(s for s in scores if not MIN_NODE_SCORE <= s <= MAX_NODE_SCORE)
             raise PluginError(
-                f'plugin "{name}" returns an invalid score {bad}, it should in the range of '
-                f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+                f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {bad}, '
+                f"it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
             )
         weight = self._weights[name]
         return WeightedScore(name, raw, scores if weight == 1 else [score * weight for score in scores])
@@ -494,40 +520,52 @@ class Framework:
     def run_score(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[list[WeightedScore], Status]:
-        """Each active plugin's scores over `nodes`, or Error."""
-        found = []
-        for plugin in self.active_scorers(state):
+        """Each active plugin's scores over `nodes`, or Error. All score before the first one normalises."""
+        raw: list[list[int]] = []
+        plugins = self.active_scorers(state)
+        for plugin in plugins:
             score = plugin.score
             try:
-                raw = [score(state, pod, node) for node in nodes]
-                found.append(self.finish_score(state, pod, nodes, plugin, raw))
+                raw.append([score(state, pod, node) for node in nodes])
             except PluginError as error:
-                return [], Status(Code.ERROR, f"running Score plugins: {error}", plugin=name_of(plugin))
-        return found, SUCCESS
+                text = f'running Score plugins: plugin "{name_of(plugin)}" failed with: {error}'
+                return [], Status(Code.ERROR, text)
+        try:
+            finished = (self.finish_score(state, pod, nodes, *one) for one in zip(plugins, raw, strict=True))
+            return list(finished), SUCCESS
+        except PluginError as error:
+            return [], Status(Code.ERROR, str(error))
 
+    @counted("Reserve")
     def run_reserve(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Error for all other codes; the plugins after it are not asked."""
         for plugin in self.reserve_plugins:
             status = plugin.reserve(state, pod, node_name)
+            self.metrics.ran("Reserve", name_of(plugin), status)
             if not status.is_success:
                 name = name_of(plugin)
                 if status.is_rejected:
                     return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}', plugin=name)
+                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}')
         return SUCCESS
 
     def run_unreserve(self, state: CycleState, pod: Object, node_name: str) -> None:
         """Undo, last plugin first."""
         for plugin in reversed(self.reserve_plugins):
             plugin.unreserve(state, pod, node_name)
+            self.metrics.ran("Unreserve", name_of(plugin), SUCCESS)
+        self.metrics.framework_extension_point_duration.observe(0, "Unreserve", Code.SUCCESS, self.profile_name)
 
+    @counted("Permit")
     def ask_permit(self, state: CycleState, pod: Object, node_name: str) -> tuple[Status, dict[str, int]]:
         """SUCCESS, a rejection, or Wait, and who wants to wait for how many ms. Nothing waits yet."""
         timeouts: dict[str, int] = {}
         for plugin in self.permit_plugins:
             status, timeout_ms = plugin.permit(state, pod, node_name)
             name = name_of(plugin)
+            self.metrics.ran("Permit", name, status)
             if status.is_wait:
-                timeouts[name] = min(timeout_ms, 15 * 60 * 1000)
+                timeouts[name] = min(timeout_ms, MAX_PERMIT_TIMEOUT_MS)
             elif not status.is_success:
                 if status.is_rejected:
                     return status.with_plugin(name), {}
@@ -554,24 +592,59 @@ class Framework:
         waiting = self._waiting.get(uid_of(pod))
         if waiting is None:
             return SUCCESS
+        began_ms = self.now_ms
         status = await waiting.wait()
         self._waiting.pop(uid_of(pod), None)
+        self.metrics.permit_wait_duration.observe(self.now_ms - began_ms, status.code)
         return status
 
+    @property
+    def now_ms(self) -> int:
+        """Virtual time; 0 without a loop."""
+        return self._loop.clock.now_ms if self._loop is not None else 0
+
+    @counted("PreBindPreFlight")
+    def run_pre_bind_pre_flights(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS when some PreBind plugin has work to do for this Pod, SKIP when none has, or Error.
+
+        Plugins that say Skip sit `run_pre_bind` out. Only Success, Skip and Error are allowed.
+        """
+        skip: list[str] = []
+        verdict = SKIP
+        for plugin in self.pre_bind_plugins:
+            status, name = plugin.pre_bind_pre_flight(state, pod, node_name), name_of(plugin)
+            self.metrics.ran("PreBindPreFlight", name, status)
+            if status.is_success:
+                verdict = SUCCESS
+            elif status.is_skip:
+                skip.append(name)
+            elif status.code is Code.ERROR:
+                return Status(Code.ERROR, f'running PreBindPreFlight "{name}": {status.message}')
+            else:
+                allowed = "It is supposed to return Success, Skip, or Error status"
+                text = f'PreBindPreFlight {name} returned "{status.code}", which is unsupported. {allowed}'
+                return Status(Code.ERROR, text)
+        state.skip_pre_bind = frozenset(skip)
+        return verdict
+
+    @counted_while_waiting("PreBind")
     async def run_pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Error for all other codes."""
         for plugin in self.pre_bind_plugins:
             name = name_of(plugin)
-            status = plugin.pre_bind_pre_flight(state, pod, node_name)
-            if status.is_skip:
+            if name in state.skip_pre_bind:
                 continue
+            began_ms = self.now_ms
+            status = await plugin.pre_bind(state, pod, node_name)
+            self.metrics.ran("PreBind", name, status, self.now_ms - began_ms)
             if status.is_success:
-                status = await plugin.pre_bind(state, pod, node_name)
-                if status.is_rejected:
-                    return status.with_plugin(name)
-            if not status.is_success:
-                return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}', plugin=name)
+                continue
+            if status.is_rejected:
+                return status.with_plugin(name)
+            return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}')
         return SUCCESS
 
+    @counted_while_waiting("Bind")
     async def run_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """The extender that binds is asked first; otherwise the verdict of the first Bind plugin that does not skip."""
         try:
@@ -580,7 +653,9 @@ class Framework:
         except ExtenderError as error:
             return Status(Code.ERROR, str(error))
         for plugin in self.bind_plugins:
+            began_ms = self.now_ms
             status = await plugin.bind(state, pod, node_name)
+            self.metrics.ran("Bind", name_of(plugin), status, self.now_ms - began_ms)
             if status.is_skip:
                 continue
             if status.is_success:
@@ -588,46 +663,11 @@ class Framework:
             name = name_of(plugin)
             if status.is_rejected:
                 return status.with_plugin(name)
-            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}', plugin=name)
-        return Status(Code.SKIP)
+            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}')
+        return SKIP
 
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             plugin.post_bind(state, pod, node_name)
-
-
-_REJECTORS = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
-_ANY_EVENT = (ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL)),)
-
-
-def name_of(plugin: Any) -> str:
-    name: str = plugin.name
-    return name
-
-
-def signed_filter_status(status: Status, plugin: str) -> Status:
-    """A Filter verdict with its plugin's name; codes that Filter may not use become Error."""
-    if status.is_rejected:
-        return status.with_plugin(plugin)
-    return Status(Code.ERROR, f'running "{plugin}" filter plugin: {status.message}', plugin=plugin)
-
-
-def left_out_by(plugins: Sequence[str]) -> Status:
-    """The verdict of Nodes that PreFilter plugins left out."""
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text)
-
-
-def _merge(names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:
-    found = result.node_names or frozenset()
-    return found if names is None else names & found
-
-
-def _nobody_left(narrowed_by: Sequence[str]) -> Status:
-    plugins = " ".join(narrowed_by)
-    text = (
-        f"node(s) didn't satisfy plugin {plugins}"
-        if len(narrowed_by) == 1
-        else f"node(s) didn't satisfy plugin(s) [{plugins}] simultaneously"
-    )
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text)
+            self.metrics.ran("PostBind", name_of(plugin), SUCCESS)
+        self.metrics.framework_extension_point_duration.observe(0, "PostBind", Code.SUCCESS, self.profile_name)

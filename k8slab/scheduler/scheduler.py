@@ -6,8 +6,7 @@ PreBind, Bind, PostBind) runs beside it, so the next Pod does not wait for the A
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
-not before a binding that takes long (gate NominatedNodeNameForExpectation).
+Simplified: no leader election.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any
 
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.api.scheme import GVR, NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS
@@ -25,6 +25,7 @@ from k8slab.api.times import rfc3339
 from k8slab.api.transport import HTTPCaller
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config import KubeSchedulerConfiguration
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
@@ -34,6 +35,7 @@ from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import (
     ASSIGNED_POD_DELETE,
+    PODS_TO_ACTIVATE,
     SUCCESS,
     Code,
     EventResource,
@@ -47,6 +49,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
+from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.pod_group_cycle import (
     GroupPlan,
@@ -61,7 +64,7 @@ from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
-from k8slab.scheduler.runtime import Factory, Framework
+from k8slab.scheduler.runtime import Factory, Framework, name_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
@@ -74,9 +77,10 @@ __all__ = ["Scheduler"]
 class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
 
-    `profiles`: Profiles, or profiles as dicts; None: the default one. `registry`: out-of-tree plugins by name.
-    `memo` False works out every verdict anew. `extenders` are asked through `http`. Handlers are registered when it is
-    built; `start` needs informers that somebody starts.
+    `config`: a KubeSchedulerConfiguration; or only its `profiles`, as Profiles or dicts. Neither: the defaults.
+    `registry`: out-of-tree plugins by name. `memo` False works out every verdict anew. `extenders` (beside those of the
+    configuration) are asked through `http`. Handlers are registered when it is built; `start` needs informers that
+    somebody starts.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class Scheduler:
         client: Client,
         informers: SharedInformerFactory,
         *,
+        config: KubeSchedulerConfiguration | None = None,
         profiles: Sequence[Profile | Object] | None = None,
         registry: Mapping[str, Factory] | None = None,
         features: FeatureGates | None = None,
@@ -97,21 +102,14 @@ class Scheduler:
         self.component = component
         self.client = client
         self.features = features if features is not None else FeatureGates()
+        self.config = _config_of(config, profiles)
+        self.metrics = SchedulerMetrics(self.features)
         self.cache = Cache()
         self._with_groups = self.features.enabled("GenericWorkload")
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
-        self.frameworks = self._build(profiles, registry, memo=memo, extenders=extenders, http=http)
-        first = next(iter(self.frameworks.values()))
-        self.queue = SchedulingQueue(
-            first.queue_sort_plugin,
-            {
-                name: QueueProfile(tuple(framework.pre_enqueue_plugins), framework.events_to_register())
-                for name, framework in self.frameworks.items()
-            },
-            pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
-            on_move=self._on_move,
-        )
+        self.frameworks = self._build(registry, memo=memo, extenders=(*self.config.extenders, *extenders), http=http)
+        self.queue = self._new_queue()
         self._snapshot = Snapshot()
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
         self._recorders = {name: EventBroadcaster(loop, component, client, name) for name in self.frameworks}
@@ -128,6 +126,8 @@ class Scheduler:
             around,
             with_generation=self.features.enabled("PodObservedGenerationTracking"),
         )
+        self._bindings = 0
+        self.metrics.watch(self.queue, self.cache, self.executor, lambda: self._bindings)
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
@@ -144,6 +144,7 @@ class Scheduler:
             self.frameworks,
             lambda: self.loop.clock.now_ms,
             self._reject_waiting,
+            lambda label: self.metrics.event_handling_duration.observe(0, label),
         )
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
@@ -154,27 +155,48 @@ class Scheduler:
             self.lister.informer(resource).add_event_handler(*handlers.others(name))
         self._listen_for_plugins(handlers)
 
-    def _build(
-        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, **options: Any
-    ) -> dict[str, Framework]:
+    def _build(self, registry: Mapping[str, Factory] | None, **options: Any) -> dict[str, Framework]:
+        """The frameworks by scheduler name. They share one queue, so all must sort it alike."""
         rng = self.loop.stream(self.component.name)
         built: dict[str, Framework] = {}
-        for profile in profiles or [Profile()]:
-            framework = Framework.from_profile(
-                profile,
-                registry=registry,
-                features=self.features,
-                client=self.client,
-                lister=self.lister,
-                loop=self.loop,
-                rng=rng,
-                nominator=self.nominator,
-                **options,
-            )
-            if framework.profile_name in built:
-                raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
-            built[framework.profile_name] = framework
+        for profile in self.config.profiles:
+            name = profile.scheduler_name
+            try:
+                framework = Framework.from_profile(
+                    profile,
+                    registry=registry,
+                    features=self.features,
+                    client=self.client,
+                    lister=self.lister,
+                    loop=self.loop,
+                    rng=rng,
+                    nominator=self.nominator,
+                    percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
+                    metrics=self.metrics,
+                    **options,
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"initializing profiles: creating profile for scheduler name {name}: {error}"
+                ) from error
+            if problem := _unlike(framework, built):
+                raise ValueError(f"initializing profiles: {problem}")
+            built[name] = framework
         return built
+
+    def _new_queue(self) -> SchedulingQueue:
+        first = next(iter(self.frameworks.values()))
+        return SchedulingQueue(
+            first.queue_sort_plugin,
+            {
+                name: QueueProfile(tuple(framework.pre_enqueue_plugins), framework.events_to_register())
+                for name, framework in self.frameworks.items()
+            },
+            initial_backoff_ms=self.config.pod_initial_backoff_seconds * 1_000,
+            max_backoff_ms=self.config.pod_max_backoff_seconds * 1_000,
+            pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
+            on_move=self._on_move,
+        )
 
     def _listen_for_plugins(self, handlers: EventHandlers) -> None:
         """Informers for custom resources that plugins registered events of, and for what QueueSort sorts by."""
@@ -250,11 +272,13 @@ class Scheduler:
             self.queue.done(info.uid)
             return
         framework = self._framework_of(info.pod)
+        info.attempted_ms = self.loop.clock.now_ms
         self.cache.update_snapshot(self._snapshot)
         result = await framework.algorithm.cycle(info.pod, self._snapshot)
+        self.metrics.scheduling_algorithm_duration.observe(0)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
-            nominated = _nomination(result)
+            nominated = _nomination(framework, result)
             await self._handle_failure(framework, info, result.status, result.diagnosis, nominated)
             return
         failure = self._place(framework, info, result)
@@ -274,14 +298,12 @@ class Scheduler:
             score=result.score,
         )
         placed = placed_on(info.pod, result.node)
-        try:
-            self.cache.assume(placed, result.node)
-        except ValueError as error:  # somebody else placed it while extenders were asked
-            return Diagnosis(), Status(Code.ERROR, str(error))
-        self.nominator.delete(placed)
-        status = self._reserve_and_permit(framework, placed, result)
+        status = self._assume(placed, result.node)
+        if status.is_success:
+            status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
-            self.component.spawn(f"bind/{info.key}", self._binding_cycle(framework, info, placed, result))
+            self._activate_asked_for(result)
+            self.component.spawn(f"bind/{info.key}", self._bind_beside(framework, info, placed, result))
             return None
         return rejected_at(result.node, status)
 
@@ -294,6 +316,7 @@ class Scheduler:
         members = []
         for info in in_group_order([first, *(info for info in others if info is not None)]):
             self._tell("schedule.attempt", info, attempt=info.attempts)
+            info.attempted_ms = self.loop.clock.now_ms
             if self._should_skip(info.pod):
                 self.queue.done(info.uid)
             else:
@@ -340,6 +363,22 @@ class Scheduler:
             return True
         return self.cache.is_assumed(pod_key(pod))
 
+    def _assume(self, placed: Object, node: str) -> Status:
+        """Count the Pod on its Node from now on. Error when the cache knows it already."""
+        try:
+            self.cache.assume(placed, node)
+        except ValueError as error:
+            return Status(Code.ERROR, str(error))
+        self.nominator.delete(placed)
+        return SUCCESS
+
+    def _activate_asked_for(self, result: ScheduleResult) -> None:
+        """Plugins may ask that other Pods are tried at once, when this one has come so far."""
+        asked: dict[str, Object] = result.state.read(PODS_TO_ACTIVATE)
+        if asked:
+            self.queue.activate(list(asked.values()), self.loop.clock.now_ms)
+            asked.clear()
+
     def _reserve_and_permit(self, framework: Framework, placed: Object, result: ScheduleResult) -> Status:
         status = framework.run_reserve(result.state, placed, result.node)
         if status.is_success:
@@ -351,6 +390,15 @@ class Scheduler:
 
     # -- the binding tasks -------------------------------------------------------------------------
 
+    async def _bind_beside(
+        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult
+    ) -> None:
+        self._bindings += 1
+        try:
+            await self._binding_cycle(framework, info, placed, result)
+        finally:
+            self._bindings -= 1
+
     async def _binding_cycle(
         self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult
     ) -> None:
@@ -359,10 +407,12 @@ class Scheduler:
         if waiting is not None:
             plugins = ", ".join(waiting.pending_plugins)
             self._tell("schedule.wait", info, node=node, plugins=plugins)
-        status = await framework.wait_on_permit(placed)
+        status = await self._tell_expectation(framework, info, placed, result, will_wait=waiting is not None)
+        if status.is_success:
+            status = await framework.wait_on_permit(placed)
         if not status.is_success:
             self._tell("schedule.reject", info, node=node, error=cut(status.message, 60))
-            await self._handle_binding_error(framework, info, placed, result, status)
+            await self._handle_binding_error(framework, info, placed, result, *rejected_at(node, status))
             return
         if waiting is not None:
             waited = self.loop.clock.now_ms - waiting.since_ms
@@ -374,30 +424,55 @@ class Scheduler:
             status = await framework.run_bind(result.state, placed, node)
         if not status.is_success:
             self._tell("schedule.bind-error", info, node=node, error=cut(status.message, 60))
-            await self._handle_binding_error(framework, info, placed, result, status)
+            await self._handle_binding_error(framework, info, placed, result, Diagnosis(), status)
             return
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
         note = f"Successfully assigned {info.key} to {node}"
         self._recorder_of(placed).event(info.pod, "Normal", "Scheduled", "Binding", note)
+        self.metrics.scheduled(info, framework.profile_name, self.loop.clock.now_ms)
         framework.run_post_bind(result.state, placed, node)
+        self._activate_asked_for(result)
+
+    async def _tell_expectation(
+        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, *, will_wait: bool
+    ) -> Status:
+        """Before a binding that takes its time: write where the Pod is going, for autoscalers and a next scheduler.
+
+        A write that fails does not stop the binding. Error: a PreBind plugin cannot say whether it has work to do.
+        """
+        if not self.features.enabled("NominatedNodeNameForExpectation"):
+            return SUCCESS
+        status = framework.run_pre_bind_pre_flights(result.state, placed, result.node)
+        if not (status.is_success or status.is_skip):
+            return status
+        if (status.is_success or will_wait) and nominated_node_name(info.pod) != result.node:
+            await self._patch_status(info.pod, {"nominatedNodeName": result.node})
+        return SUCCESS
 
     def _tell(self, kind: str, info: QueuedPodInfo, **data: Any) -> None:
         self.loop.trace.emit(kind, self.component.name, resource="pods", key=info.key, **data)
 
     async def _handle_binding_error(
-        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
+        self,
+        framework: Framework,
+        info: QueuedPodInfo,
+        placed: Object,
+        result: ScheduleResult,
+        diagnosis: Diagnosis,
+        status: Status,
     ) -> None:
+        """Take back what was assumed. Only Permit rejects with a diagnosis: then events decide when the Pod returns."""
         framework.run_unreserve(result.state, placed, result.node)
         self.cache.forget(info.key, info.uid)
         # What the Pod was to use is free again, as if it had been deleted; that cannot help the Pod itself.
         others = None if not status.is_rejected else (lambda other: other.uid != info.uid)
-        diagnosis, failure = rejected_at(result.node, status)
         if others is None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms)
-        write = self._requeue_failed(framework, info, failure, diagnosis, "")
+        before = info.pod
+        write = self._requeue_failed(framework, info, status, diagnosis, "")
         if others is not None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms, only=others)
-        await self._write_condition(info.pod, write, "")
+        await self._write_condition(before, write, "")
 
     # -- failures ----------------------------------------------------------------------------------
 
@@ -419,8 +494,9 @@ class Scheduler:
     async def _handle_failure(
         self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
     ) -> None:
+        before = info.pod
         condition = self._requeue_failed(framework, info, status, diagnosis, nominated)
-        await self._write_condition(info.pod, condition, nominated)
+        await self._write_condition(before, condition, nominated)
 
     def _requeue_failed(
         self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
@@ -440,6 +516,8 @@ class Scheduler:
             where = self.queue.add_unschedulable(info, self.loop.clock.now_ms)
             self.nominator.add(cached, nominated)
         reason = "Unschedulable" if status.is_rejected else "SchedulerError"
+        took_ms = self.loop.clock.now_ms - info.attempted_ms
+        self.metrics.attempted("unschedulable" if status.is_rejected else "error", framework.profile_name, took_ms)
         self.loop.trace.emit(
             "schedule.fail",
             self.component.name,
@@ -463,7 +541,7 @@ class Scheduler:
         return condition
 
     async def _write_condition(self, pod: Object, condition: dict[str, Any], nominated: str | None) -> None:
-        """Patch the Pod's status, unless it says so already."""
+        """Patch the Pod's status, unless it said so already when its cycle began."""
         status: dict[str, Any] = {}
         if nominated is not None and nominated != nominated_node_name(pod):
             status["nominatedNodeName"] = nominated or None
@@ -472,11 +550,13 @@ class Scheduler:
             condition["lastTransitionTime"] = old["lastTransitionTime"]
         if old is None or any(old.get(name) != value for name, value in condition.items()):
             status["conditions"] = [condition]
-        if not status:
-            return
-        patch = {"status": status}
+        if status:
+            await self._patch_status(pod, status)
+
+    async def _patch_status(self, pod: Object, status: dict[str, Any]) -> None:
+        patch, name = {"status": status}, pod["metadata"]["name"]
         try:
-            await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
+            await self.client.patch(PODS, name, patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
             self.loop.trace.emit(
                 "schedule.error", self.component.name, resource="pods", key=pod_key(pod), error=cut(str(error), 60)
@@ -547,12 +627,41 @@ class Scheduler:
                 self._activate(pod)
 
 
-def _nomination(result: ScheduleResult) -> str | None:
+def _config_of(
+    config: KubeSchedulerConfiguration | None, profiles: Sequence[Profile | Object] | None
+) -> KubeSchedulerConfiguration:
+    if profiles is None:
+        return config if config is not None else KubeSchedulerConfiguration()
+    if config is not None:
+        raise ValueError("profiles: given beside config, expected one of them")
+    given = tuple(p if isinstance(p, Profile) else Profile.from_dict(p) for p in profiles)
+    return KubeSchedulerConfiguration(profiles=given or (Profile(),))
+
+
+def _unlike(framework: Framework, built: Mapping[str, Framework]) -> str:
+    """Why a profile cannot stand beside those there are; "" when it can."""
+    name = framework.profile_name
+    if not name:
+        return "scheduler name is needed"
+    if name in built:
+        return f"duplicate profile with scheduler name {go_quote(name)}"
+    if not built:
+        return ""
+    first = next(iter(built.values()))
+    own, other = name_of(framework.queue_sort_plugin), name_of(first.queue_sort_plugin)
+    if own != other:
+        return f"different queue sort plugins for profile {go_quote(name)}: {go_quote(own)}, first: {go_quote(other)}"
+    if framework.profile.plugin_config.get(own) != first.profile.plugin_config.get(own):
+        return f"different queue sort plugin args for profile {go_quote(name)}"
+    return ""
+
+
+def _nomination(framework: Framework, result: ScheduleResult) -> str | None:
     """What a Pod that found no Node is nominated for: "" takes a nomination back, None leaves it as it is."""
     if result.post_filter is not None:
         return result.post_filter.nominated_node_name
     fits_nowhere = result.status.code is Code.UNSCHEDULABLE
-    return None if fits_nowhere else ""
+    return None if fits_nowhere and framework.post_filter_plugins else ""
 
 
 def _some_of(names: Sequence[str], length: int) -> str:

@@ -139,9 +139,8 @@ class Snapshot:
         self._note(info)
         info.generation = self.generation
 
-    def take_away(self, key: str, node_name: str) -> None:
-        """The Pod `key` (`namespace/name`) no longer counts on a Node: the opposite of `assume`. KeyError if it does
-        not."""
+    def evict(self, key: str, node_name: str) -> None:
+        """No longer count a Pod (`namespace/name`) on a Node. ValueError for an unknown Node, KeyError for a Pod."""
         info = self.get(node_name)
         if info is None:
             raise ValueError(f"node {node_name!r}: not in the snapshot")

@@ -168,7 +168,7 @@ class Run:
             assert result.post_filter is not None and result.post_filter.preemption is not None, result.message
             chosen = result.post_filter.preemption
             for victim in chosen.victims:
-                self.snapshot.take_away(victim.key, chosen.node)
+                self.snapshot.evict(victim.key, chosen.node)
             incoming["status"] = {"nominatedNodeName": chosen.node}
             result = self.framework.schedule(incoming, self.snapshot)
         assert result.node, result.message

@@ -185,6 +185,10 @@ class Handle(Protocol):
     # For preemption:
 
     @property
+    def metrics(self) -> Any:
+        """The scheduler's metrics, a `SchedulerMetrics`."""
+
+    @property
     def rng(self) -> random.Random: ...
     def pdbs(self) -> Sequence[Object]:
         """The PodDisruptionBudgets."""

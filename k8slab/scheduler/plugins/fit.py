@@ -85,7 +85,8 @@ class Fit:
     node_local = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        strategy: Mapping[str, Any] = args.get("scoringStrategy") or {}
+        strategy: Mapping[str, Any] = args["scoringStrategy"]
+        self._scales = handle.features.enabled("InPlacePodVerticalScaling")
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
         self._specs = resource_specs(strategy.get("resources"))
@@ -132,7 +133,7 @@ class Fit:
         node = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
         return [
             ClusterEventWithHint(deleted, self._after_pod_deleted),
-            ClusterEventWithHint(scaled, self._after_scale_down),
+            *([ClusterEventWithHint(scaled, self._after_scale_down)] if self._scales else []),
             ClusterEventWithHint(node, self._after_node_change),
         ]
 

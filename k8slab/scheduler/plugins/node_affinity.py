@@ -137,15 +137,19 @@ class NodeAffinity:
         return [ClusterEventWithHint(event, self._after_node_change)]
 
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        """It helps when the Node matches now and did not before."""
-        required = required_node_affinity(pod)
-        if new is None or not self._accepts(required, new):
-            return QueueingHint.QUEUE_SKIP
-        return QueueingHint.QUEUE if old is None or not self._accepts(required, old) else QueueingHint.QUEUE_SKIP
+        """It helps when the Node matches now and did not before.
 
-    def _accepts(self, required: RequiredNodeAffinity, node: Object) -> bool:
-        enforced = self._added_required is None or self._added_required.matches(node)
-        return enforced and _matches(required, node)
+        As upstream: whether the Node matched `addedAffinity` before is not asked, and terms that do not parse queue the
+        Pod again.
+        """
+        required = required_node_affinity(pod)
+        if new is None or (self._added_required is not None and not self._added_required.matches(new)):
+            return QueueingHint.QUEUE_SKIP
+        try:
+            helps = required.matches(new) and (old is None or not required.matches(old))
+        except ValueError:
+            return QueueingHint.QUEUE
+        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
 
 
 def _of(node: NodeInfo) -> Object:

@@ -145,6 +145,8 @@ class VolumeBinding:
     async def pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """Error when a write fails, somebody undoes the binding, or time is over: then the Pod starts again."""
         found: _State = state.read(_STATE)
+        if found.all_bound:
+            return SUCCESS
         try:
             await self.binder.bind(pod, found.by_node[node_name])
         except VolumeBindingError as error:

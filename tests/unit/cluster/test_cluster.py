@@ -539,7 +539,7 @@ def test_a_run_from_the_shell_loads_nothing_heavy() -> None:
 def test_every_public_command_is_recorded_or_only_looks() -> None:
     """A new command must be replayable: add it here and to the recording tests."""
     commands = {"apply", "apply_loaded", "delete", "patch", "scale", "fail_node", "restore_node", "partition", "heal",
-                "slow_watch", "crash", "restart", "step_ready"}  # fmt: skip
+                "slow_watch", "crash", "restart", "step_ready", "add_scheduler"}  # fmt: skip
     looks = {"run", "step", "get", "object", "objects", "events", "explain", "why", "ready", "not_ready", "all_ready",
              "recording", "share", "replay", "fork", "close", "view", "explain_placement"}  # fmt: skip
     public = {name for name, value in inspect.getmembers(Cluster) if not name.startswith("_") and callable(value)}

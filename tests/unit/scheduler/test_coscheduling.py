@@ -267,7 +267,7 @@ def test_groups_of_different_ages_do_not_mix_in_the_queue() -> None:
 )
 def test_wrong_arguments_are_named(args: dict[str, Any], text: str) -> None:
     profile = {**PROFILE, "pluginConfig": [{"name": "Coscheduling", "args": args}]}
-    with pytest.raises(ValueError, match="^" + text.replace("'", "['\"]").replace("(", r"\(")):
+    with pytest.raises(ValueError, match=": " + text.replace("'", "['\"]").replace("(", r"\(")):
         Framework.from_profile(profile, registry=REGISTRY)
 
 

@@ -547,7 +547,7 @@ def test_a_pod_bound_by_another_while_the_extender_thinks_is_not_bound_again() -
     world.server.put(PODS, stolen)
     world.run(3_000)
     assert world.node_of("p") == "b"
-    text = "pod default/p: is in the cache, so can't be assumed"
+    text = "pod uid-default-p(default/p) is in the cache, so can't be assumed"
     assert world.events("p") == [("FailedScheduling", text)]
     assert world.kinds("schedule.bind-error") == []
 
@@ -587,7 +587,7 @@ def test_the_default_profile_as_an_extender_places_as_the_default_profile() -> N
     for one in incoming:
         own = Framework.from_profile().schedule(one, Snapshot.of(CLUSTER, BUSY))
         other = bare.schedule(one, Snapshot.of(CLUSTER, BUSY))
-        assert other.node == own.node, one["metadata"]["name"]
+        assert other.node == own.node, (one["metadata"]["name"], other.message)
 
 
 def test_filter_tells_hopeless_nodes_from_others() -> None:

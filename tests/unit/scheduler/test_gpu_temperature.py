@@ -163,10 +163,9 @@ def test_wrong_arguments_name_field_value_and_what_was_expected(args: dict[str, 
         framework(**args)
 
 
-def test_without_a_clock_the_plugin_says_what_it_needs() -> None:
+def test_where_no_time_passes_no_metric_is_stale() -> None:
     bare = Framework.from_profile(profile(), registry=PLUGINS)
-    with pytest.raises(ValueError, match="loop: None, expected a Loop, since a plugin asks for the time"):
-        bare.schedule(gpu_pod(), Snapshot.of([gpu_node("a", "40")]))
+    assert bare.schedule(gpu_pod(), Snapshot.of([gpu_node("a", "40"), gpu_node("b", "90")])).node == "a"
 
 
 # -- coming back -----------------------------------------------------------------------------------

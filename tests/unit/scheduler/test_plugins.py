@@ -12,6 +12,7 @@ from k8slab.scheduler import SUCCESS, Code, CycleState, Framework, NodeInfo, Sna
 from k8slab.scheduler.framework import QueueingHint
 from tests.scheduling import node, pod, profile
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NO_SCHEDULE = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 
 
@@ -161,13 +162,19 @@ def test_a_node_over_its_capacity_scores_0_by_least_and_100_by_most_allocated() 
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        pytest.param({"scoringStrategy": {"type": "Random"}}, "Unsupported value: 'Random'", id="an unknown strategy"),
         pytest.param(
-            {"scoringStrategy": {"type": "RequestedToCapacityRatio"}}, "at least one point", id="a shape without points"
+            {"scoringStrategy": {"type": "Random"}},
+            'scoringStrategy.type: Unsupported value: "Random": supported values: "LeastAllocated", ',
+            id="an unknown strategy",
+        ),
+        pytest.param(
+            {"scoringStrategy": {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {}}},
+            "scoringStrategy.requestedToCapacityRatio.shape: Required value: at least one point must be specified",
+            id="a shape without points",
         ),
         pytest.param(
             {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
-            "resource weight of cpu should be in the range [1, 100]",
+            "Invalid value: 101: resource weight of cpu not in valid range (0, 100]",
             id="a weight above 100",
         ),
     ],
@@ -423,3 +430,31 @@ def test_an_image_on_few_nodes_counts_for_less() -> None:
     scores = [subject.score(CycleState(), using("app:1"), info) for info in framework.snapshot().nodes]
     # On half of the Nodes: 100 * (1000 * 2/4 - 23) / (1000 - 23) = 48.8
     assert scores == [48, 48, 0, 0]
+
+
+def test_node_affinity_that_does_not_parse_is_tried_again_and_a_change_of_the_added_one_is_not_seen() -> None:
+    """Both as upstream's hint (node_affinity.go, isSchedulableAfterNodeChange)."""
+    broken = {
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Gt"}]}]}}
+    }
+    assert hints("NodeAffinity", pod(affinity=broken), None, node("n")) == [QueueingHint.QUEUE]
+    enforced = {
+        "addedAffinity": {
+            REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "Exists"}]}]}
+        }
+    }
+    with_added: Any = plugin("NodeAffinity", enforced)
+    (event,) = with_added.events_to_register()
+    outside, inside = node("n"), node("n", labels={"pool": "x"})
+    assert event.hint(pod(), outside, outside) is QueueingHint.QUEUE_SKIP
+    assert event.hint(pod(), None, inside) is QueueingHint.QUEUE
+    assert event.hint(pod(), outside, inside) is QueueingHint.QUEUE_SKIP
+
+
+def test_scaling_down_helps_only_where_pods_can_be_resized() -> None:
+    def labels(release: str) -> list[str]:
+        fit: Any = plugin("NodeResourcesFit", release=release)
+        return [entry.event.label for entry in fit.events_to_register() if "Pod" in entry.event.resource]
+
+    assert labels("1.32") == ["AssignedPodDelete"]
+    assert labels("1.36") == ["AssignedPodDelete", "PodUpdatePodScaleDown"]

@@ -517,7 +517,7 @@ def test_with_all_claims_bound_there_is_nothing_to_write() -> None:
 
 
 def test_a_bad_timeout_names_the_field() -> None:
-    with pytest.raises(ValueError, match="bindTimeoutSeconds: -1: invalid BindTimeoutSeconds"):
+    with pytest.raises(ValueError, match="bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds"):
         framework(plugins=["VolumeBinding"], args={"VolumeBinding": {"bindTimeoutSeconds": -1}})
 
 
