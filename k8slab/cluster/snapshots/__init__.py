@@ -1,0 +1,17 @@
+"""Snapshots of real clusters: why a Pod is pending there, what would change it, and what more would fit.
+
+>>> from k8slab.cluster.snapshots import ClusterSnapshot
+>>> node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+...         "status": {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "110"}}}
+>>> pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "big"},
+...        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}}
+>>> ClusterSnapshot.of([node, pod]).pending[0]["metadata"]["name"]
+'big'
+
+Simplified: nothing; this package has no upstream.
+"""
+
+from k8slab.cluster.snapshots.snapshot import BASELINE, ClusterSnapshot
+from k8slab.cluster.snapshots.stream import SnapshotError
+
+__all__ = ["BASELINE", "ClusterSnapshot", "SnapshotError"]
