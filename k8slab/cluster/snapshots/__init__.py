@@ -11,7 +11,20 @@
 Simplified: nothing; this package has no upstream.
 """
 
+from k8slab.cluster.snapshots.changes import Change
+from k8slab.cluster.snapshots.pending import Eviction, Finding, Pending, State
+from k8slab.cluster.snapshots.search import Remedy
 from k8slab.cluster.snapshots.snapshot import BASELINE, ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
 
-__all__ = ["BASELINE", "ClusterSnapshot", "SnapshotError"]
+__all__ = [
+    "BASELINE",
+    "Change",
+    "ClusterSnapshot",
+    "Eviction",
+    "Finding",
+    "Pending",
+    "Remedy",
+    "SnapshotError",
+    "State",
+]
