@@ -10,6 +10,8 @@ pod/one created
 True
 >>> cluster.close()
 
+`ClusterSnapshot` reads the dump of a real cluster, `Pending` says why Pods of it are pending.
+
 The caller's duties: `run` or `step` to let time pass; `close` when done.
 
 Simplified: one etcd member, one controller manager, one scheduler; no authorization, so every client may do anything.
@@ -19,6 +21,33 @@ from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
 from k8slab.cluster.cluster import Cluster
 from k8slab.cluster.explain import Explanation, Why
 from k8slab.cluster.not_simulated import not_simulated
+from k8slab.cluster.snapshots import (
+    Change,
+    ClusterSnapshot,
+    Eviction,
+    Finding,
+    Pending,
+    PodState,
+    Remedy,
+    SnapshotError,
+)
 from k8slab.cluster.sources import manifest_files
 
-__all__ = ["Applied", "ApplyError", "ApplyResult", "Cluster", "Explanation", "Why", "manifest_files", "not_simulated"]
+__all__ = [
+    "Applied",
+    "ApplyError",
+    "ApplyResult",
+    "Change",
+    "Cluster",
+    "ClusterSnapshot",
+    "Eviction",
+    "Explanation",
+    "Finding",
+    "Pending",
+    "PodState",
+    "Remedy",
+    "SnapshotError",
+    "Why",
+    "manifest_files",
+    "not_simulated",
+]

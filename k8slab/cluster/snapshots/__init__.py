@@ -12,7 +12,7 @@ Simplified: nothing; this package has no upstream.
 """
 
 from k8slab.cluster.snapshots.changes import Change
-from k8slab.cluster.snapshots.pending import Eviction, Finding, Pending, State
+from k8slab.cluster.snapshots.pending import Eviction, Finding, Pending, PodState
 from k8slab.cluster.snapshots.search import Remedy
 from k8slab.cluster.snapshots.snapshot import BASELINE, ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
@@ -24,7 +24,7 @@ __all__ = [
     "Eviction",
     "Finding",
     "Pending",
+    "PodState",
     "Remedy",
     "SnapshotError",
-    "State",
 ]

@@ -10,7 +10,8 @@ Upstream: none
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, TypeAlias
 
 from k8slab.api.node_affinity import NodeSelector
@@ -60,7 +61,7 @@ class Change:
     before: Any
     after: Any
     amount: float = 0.0
-    apply: Callable[[World], World] = field(default=lambda world: world, repr=False, compare=False)
+    apply: Callable[[World], World] = dataclass_field(default=lambda world: world, repr=False, compare=False)
 
     @property
     def size(self) -> tuple[int, float, str]:
@@ -73,7 +74,7 @@ Obstacles: TypeAlias = list[list[Change]]
 
 
 def obstacles_of(plugin: str, reasons: Sequence[str], world: World, node: NodeInfo, framework: Framework) -> Obstacles:
-    """The obstacles that one plugin's verdict on one Node names. A plugin without a rule here: one without a way out."""
+    """What one plugin's verdict on one Node names. A plugin without a rule here: one obstacle without a way out."""
     rule = _RULES.get(plugin)
     found = rule(world, node, reasons, framework) if rule is not None else []
     return found or [[]]
@@ -392,9 +393,7 @@ def _without_term(pod: Object, side: str, index: int) -> Change:
     what = "anti-affinity" if is_anti else "affinity"
     text = f"drop the required Pod {what} over {terms[index].get('topologyKey')} (term {index})"
     kind = "drop-pod-anti-affinity" if is_anti else "drop-pod-affinity"
-    return Change(
-        kind, text, _the(pod), f"spec.affinity.{side}.{_REQUIRED}[{index}]", terms[index], None, index, apply
-    )
+    return Change(kind, text, _the(pod), f"spec.affinity.{side}.{_REQUIRED}[{index}]", terms[index], None, index, apply)
 
 
 def _near_and_far(world: World, node: NodeInfo, reasons: Sequence[str], framework: Framework) -> Obstacles:
@@ -435,7 +434,7 @@ def _delete(key: str, node_name: str) -> Change:
 
 
 def copy_of(node: Object, name: str) -> Object:
-    """A fresh Node like `node`: its labels and size, its own name, in service, without the taints of a bad condition."""
+    """A fresh Node like `node`: its labels and size, another name, in service, without the taints of a condition."""
     metadata, spec = node["metadata"], node.get("spec") or {}
     labels = dict(metadata.get("labels") or {})
     if "kubernetes.io/hostname" in labels:

@@ -36,10 +36,10 @@ from k8slab.scheduler.event_handlers import scheduler_name
 from k8slab.scheduler.framework import namespace_of, pod_key
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 
-__all__ = ["Eviction", "Finding", "Pending", "State", "frameworks_for"]
+__all__ = ["Eviction", "Finding", "Pending", "PodState", "frameworks_for"]
 
 
-class State(StrEnum):
+class PodState(StrEnum):
     """What a Pod of a snapshot is to the scheduler."""
 
     UNSCHEDULABLE = "unschedulable"
@@ -74,7 +74,7 @@ class Finding:
     """
 
     pod: str
-    state: State
+    state: PodState
     reason: str = ""
     message: str = ""
     recorded: str = ""
@@ -162,16 +162,18 @@ class Pending:
         return json.dumps([*asked, owners, status.get("nominatedNodeName"), _recorded(pod)], sort_keys=True)
 
     def _explain(self, pod: Object) -> Finding:
-        finding = Finding(pod_key(pod), State.FITS, recorded=_recorded(pod), owner=_owner(pod))
+        finding = Finding(pod_key(pod), PodState.FITS, recorded=_recorded(pod), owner=_owner(pod))
         name = scheduler_name(pod)
         if pod["spec"].get("nodeName"):
-            finding.state, finding.node = State.BOUND, pod["spec"]["nodeName"]
+            finding.state, finding.node = PodState.BOUND, pod["spec"]["nodeName"]
             finding.reason = f"it has node {finding.node}: what it waits for happens there (images, volumes, probes)"
         elif name not in self.frameworks:
-            finding.state = State.OTHER_SCHEDULER
-            finding.reason = f"spec.schedulerName is {name}: not among {', '.join(self.frameworks)}, so its scheduler decides"
+            finding.state = PodState.OTHER_SCHEDULER
+            finding.reason = (
+                f"spec.schedulerName is {name}: not among {', '.join(self.frameworks)}, so its scheduler decides"
+            )
         elif pod["metadata"].get("deletionTimestamp"):
-            finding.state, finding.reason = State.DELETING, "it is being deleted: the scheduler skips it"
+            finding.state, finding.reason = PodState.DELETING, "it is being deleted: the scheduler skips it"
         else:
             self._try(self.snapshot.with_priority(pod), self.frameworks[name], finding)
         return finding
@@ -180,11 +182,11 @@ class Pending:
         for plugin in framework.pre_enqueue_plugins:
             status = plugin.pre_enqueue(pod)
             if not status.is_success:
-                finding.state, finding.reason = State.GATED, status.message
+                finding.state, finding.reason = PodState.GATED, status.message
                 break
         result = framework.schedule(pod, self._nodes, explain=True)
         finding.explanation = result.explanation
-        if finding.state is State.GATED:
+        if finding.state is PodState.GATED:
             fits = [row.node for row in finding.explanation.nodes if row.feasible] if finding.explanation else []
             finding.reason += f"; without them {len(fits)} of {len(self._nodes)} nodes would take it"
         elif result.status is SUCCESS:
@@ -196,19 +198,19 @@ class Pending:
         finding.node = result.node
         number = sum(row.feasible for row in finding.explanation.nodes) if finding.explanation else 0
         finding.reason = (
-            f"{number} of {len(self._nodes)} nodes would take it now, {result.node} before others: the scheduler has not "
-            "tried since (back-off lasts up to 10 s; a Pod no event moves waits up to 5 min), or it does not run"
+            f"{number} of {len(self._nodes)} nodes would take it now, {result.node} before others: the scheduler has "
+            "not tried since (back-off lasts up to 10 s; a Pod no event moves waits up to 5 min), or it does not run"
         )
 
     def _fits_not(self, pod: Object, framework: Framework, result: ScheduleResult, finding: Finding) -> None:
         finding.message = result.message
-        finding.state = State.UNSCHEDULABLE if result.status.is_rejected else State.ERROR
+        finding.state = PodState.UNSCHEDULABLE if result.status.is_rejected else PodState.ERROR
         found = result.post_filter
         if found is not None and found.preemption is not None:
             choice = found.preemption
             victims = tuple(info.key for info in choice.victims)
             finding.eviction = Eviction(choice.node, victims, choice.pdb_violations)
-        if result.explanation is not None and finding.state is State.UNSCHEDULABLE:
+        if result.explanation is not None and finding.state is PodState.UNSCHEDULABLE:
             world = World(pod, tuple(self._nodes.nodes))
             finding.remedies, finding.searched_all = smallest_changes(framework, world, result.explanation, self._most)
 

@@ -148,7 +148,9 @@ class ClusterSnapshot:
             if not self.counts.get(kind):
                 found.append(f"no {kind} in the snapshot: {meaning}")
         if any(_claims(pod) for pod in self.pending) and not self.objects(PERSISTENTVOLUMECLAIMS):
-            found.append("no PersistentVolumeClaim in the snapshot, and pending Pods use some: their volumes are unknown")
+            found.append(
+                "no PersistentVolumeClaim in the snapshot, and pending Pods use some: their volumes are unknown"
+            )
         return found
 
     def _version_note(self) -> str:
@@ -166,7 +168,9 @@ class ClusterSnapshot:
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
             if not isinstance(item.value, dict):
-                raise SnapshotError(f"{item.where}: {cut(repr(item.value), 60)}: expected an object with kind and metadata")
+                raise SnapshotError(
+                    f"{item.where}: {cut(repr(item.value), 60)}: expected an object with kind and metadata"
+                )
             if "serverVersion" in item.value:  # kubectl version -o json
                 self.server_version = str((item.value["serverVersion"] or {}).get("gitVersion") or "")
                 continue
@@ -178,10 +182,10 @@ class ClusterSnapshot:
             what = "kind" if not isinstance(kind, str) else "apiVersion"
             raise SnapshotError(f"{item.where}: {what}: {item.value.get(what)!r}: expected a text, such as Pod or v1")
         self.counts[kind] = self.counts.get(kind, 0) + 1
-        obj = kept(item.value)
-        if obj is None:
+        cut_down = kept(item.value)
+        if cut_down is None:
             return
-        obj = _checked(obj, item.where)
+        obj = _checked(cut_down, item.where)
         gvr = KINDS[obj["apiVersion"].rpartition("/")[0], kind].gvr
         if gvr == PODS:
             obj = {**obj, "spec": obj.get("spec") or {}}
@@ -199,7 +203,7 @@ _IF_MISSING = {
     "Namespace": "affinity terms with a namespaceSelector find no Pods of other namespaces",
     "PriorityClass": "only Pods that say their priority have one",
     "PodDisruptionBudget": "preemption takes every Pod for unprotected; ask kubectl for poddisruptionbudgets",
-    "PersistentVolume": "if there are volumes, where they may be used is unknown; ask kubectl for pv, pvc and storageclasses",
+    "PersistentVolume": "where volumes may be used is unknown; ask kubectl for pv, pvc, storageclasses",
     "Service": "with no ReplicaSet or StatefulSet either, the default spread constraints have nothing to spread",
 }
 
