@@ -30,10 +30,10 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "explain-pending",
         help="why Pods of a real cluster are pending, and the smallest change that helps",
-        description="Ask a scheduler like kube-scheduler about the pending Pods of a dump, such as that of `kubectl "
-        "get nodes,pods,namespaces,services,rs,sts,rc,priorityclasses,pdb,pv,pvc,storageclasses -A -o json`. Only fields "
-        "that scheduling reads are kept; nothing leaves this machine. Exit code: 0 answered, 1 the dump cannot be used, "
-        "2 wrong usage.",
+        description="Ask a scheduler like kube-scheduler about the pending Pods of a dump: the output of `kubectl get "
+        "nodes,pods,namespaces,services,rs,sts,rc,priorityclasses,pdb,pv,pvc,storageclasses -A -o json`. Only what "
+        "scheduling reads is kept; nothing leaves this machine. Exit code: 0 answered, 1 the dump cannot be used, 2 "
+        "wrong usage.",
     )
     parser.add_argument("snapshot", nargs="*", metavar="SNAPSHOT", type=file_name,
                         help="dumps in JSON or YAML: files, folders, or - for standard input")  # fmt: skip

@@ -11,13 +11,18 @@ from typing import Any
 from k8slab.api.yaml_json import YAMLError, parse_documents
 from k8slab.scheduler import Framework, Profile
 
-__all__ = ["profiles_of"]
+__all__ = ["profile_entries", "profiles_of"]
 
 _VERSION, _KIND = "kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"
 
 
 def profiles_of(path: Path) -> list[Profile]:
     """The profiles of a KubeSchedulerConfiguration. ValueError names file and field; OSError: it cannot be read."""
+    return [Profile.from_dict(entry) for entry in profile_entries(path)]
+
+
+def profile_entries(path: Path) -> list[dict[str, Any]]:
+    """The same as plain data, each checked by building its framework."""
     raw = _document(path)
     for name, wanted in (("apiVersion", _VERSION), ("kind", _KIND)):
         if raw.get(name) != wanted:
@@ -29,11 +34,11 @@ def profiles_of(path: Path) -> list[Profile]:
     found = []
     for index, entry in enumerate(given):
         try:
-            profile = Profile.from_dict({**shared, **entry})
-            Framework.from_profile(profile)  # arguments and plugins are checked there
+            whole = {**shared, **entry}
+            Framework.from_profile(whole)  # arguments and plugins are checked there
         except (ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: profiles[{index}]: {error}") from None
-        found.append(profile)
+        found.append(whole)
     return found
 
 

@@ -11,20 +11,37 @@
 Simplified: nothing; this package has no upstream.
 """
 
-from k8slab.cluster.snapshots.changes import Change
+from k8slab.cluster.snapshots.added import WORKLOADS, owner_of, pods_of
+from k8slab.cluster.snapshots.capacity import Placement, Usage, WhatIf, WhatIfAnswer, more_nodes
+from k8slab.cluster.snapshots.changes import ORDER, Change
+from k8slab.cluster.snapshots.mocks import MockedResult, mocked_results
 from k8slab.cluster.snapshots.pending import Eviction, Finding, Pending, PodState
+from k8slab.cluster.snapshots.replay import WhatIfRecording, what_if_report
 from k8slab.cluster.snapshots.search import Remedy
 from k8slab.cluster.snapshots.snapshot import BASELINE, ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
 
 __all__ = [
     "BASELINE",
+    "ORDER",
+    "WORKLOADS",
     "Change",
     "ClusterSnapshot",
     "Eviction",
     "Finding",
+    "MockedResult",
     "Pending",
+    "Placement",
     "PodState",
     "Remedy",
     "SnapshotError",
+    "Usage",
+    "WhatIf",
+    "WhatIfAnswer",
+    "WhatIfRecording",
+    "mocked_results",
+    "more_nodes",
+    "owner_of",
+    "pods_of",
+    "what_if_report",
 ]
