@@ -31,7 +31,7 @@ def add_parsers(commands: Any) -> None:
     what = verbs.add_parser(
         "schedule",
         help="where more Pods would go, and how many fit",
-        description="Place the pending Pods of a dump and those of --add on its Nodes and on more of them. Exit code: 0 "
+        description="Place the pending Pods of a dump and those of --add on its Nodes and more of them. Exit code: 0 "
         "all were placed, 1 some stay pending, or an input cannot be used, 2 wrong usage.",
     )
     what.add_argument("snapshot", nargs="+", metavar="SNAPSHOT", type=file_name,
