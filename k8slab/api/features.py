@@ -81,7 +81,10 @@ GATES: dict[str, tuple[GateSpec, ...]] = {
     "StaleControllerConsistencyStatefulSet": _row(("1.36", "Beta", _ON)),
     # Scheduler
     "ClearingNominatedNodeNameAfterBinding": _row(("1.34", "Alpha", _OFF), ("1.35", "Beta", _ON)),
+    "DRADeviceBindingConditions": _row(("1.34", "Alpha", _OFF), ("1.36", "Beta", _ON)),
     "DRAExtendedResource": _row(("1.34", "Alpha", _OFF), ("1.36", "Beta", _ON)),
+    "DRAResourceClaimDeviceStatus": _row(("1.32", "Alpha", _OFF), ("1.33", "Beta", _ON)),
+    "DRASchedulerFilterTimeout": _row(("1.34", "Beta", _ON)),
     "DynamicResourceAllocation": _row(
         ("1.26", "Alpha", _OFF), ("1.32", "Beta", _OFF), ("1.34", "GA", _ON), ("1.35", "GA!", _ON)
     ),

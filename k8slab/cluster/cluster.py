@@ -38,16 +38,16 @@ from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_ma
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, controllers_with, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, plain_data
+from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready
-from k8slab.cluster.recorded import blank_recording, cluster_arguments, own_code
+from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.rehearsal import rehearse
 from k8slab.cluster.sources import load
 from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
 from k8slab.scheduler import Explanation as Placement
-from k8slab.scheduler import Scheduler
+from k8slab.scheduler import KubeSchedulerConfiguration, Scheduler
 from k8slab.sim import (
     Chosen,
     Component,
@@ -80,9 +80,12 @@ class Cluster:
     `order`: "fifo", "shuffle", "priority", or any `Order`. `release`: which Kubernetes decides the feature gates,
     `gates` overrides single ones. `options`: controller settings by upstream's flag names. `etcd`: how many members,
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
-    upstream's name, or (None) leaves them out: a wrong variant, your own. The constructor returns when all nodes are
-    Ready.
+    upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler_config`: a
+    KubeSchedulerConfiguration, also as YAML. The constructor returns when all nodes are Ready.
     """
+
+    _is_closed = False
+    _waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
 
     def __init__(
         self,
@@ -101,6 +104,7 @@ class Cluster:
         choices: Mapping[int, int] | None = None,
         holds: Sequence[Hold] = (),
         controllers: Mapping[str, ControllerFactory | None] | None = None,
+        scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
     ) -> None:
         check_arguments(nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds)
         configs, profile = node_configs(nodes), latency_profile(latency)
@@ -118,10 +122,11 @@ class Cluster:
             gates=dict(gates or {}),
             options=dict(options or {}),
             **counts,
+            **as_recorded(scheduler_config=scheduler_config),
         )
-        self._is_closed = False
         self._inputs: list[Input] = []
         self._not_recorded = own_code(order=not isinstance(order, str), controllers=bool(controllers))
+        self._not_recorded += own_code(scheduler_config=isinstance(scheduler_config, KubeSchedulerConfiguration))
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
@@ -134,6 +139,7 @@ class Cluster:
             options=options or {},
             **counts,
             controllers=controllers_with(controllers or {}),
+            scheduler_config=scheduler_configuration(scheduler_config, self.features),
         )
         self.mirror = self.control_plane.mirror
         self.you = Component(self.loop, "you")
@@ -141,9 +147,7 @@ class Cluster:
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
-        self._waits_for = ("", "")  # the place in `_applied` that was not ready when `all_ready` last asked
         self._boot()
-        self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def __repr__(self) -> str:
         waiting = len(self.not_ready())
@@ -166,6 +170,7 @@ class Cluster:
             machine.kubelet.start()
         if not self.loop.run(until=self._is_up, for_ms=_BOOT_MS):
             raise RuntimeError(f"the cluster did not come up within {_BOOT_MS} ms: {self._not_up()}")
+        self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def _is_up(self) -> bool:
         return not self._not_up()

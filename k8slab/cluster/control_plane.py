@@ -22,7 +22,7 @@ from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
-from k8slab.scheduler import Scheduler
+from k8slab.scheduler import KubeSchedulerConfiguration, Scheduler
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
 __all__ = ["ControlPlane", "ControllerFactory", "controllers_with", "left_out"]
@@ -44,6 +44,7 @@ class ControlPlane:
         apiservers: int = 1,
         etcd: int = 1,
         controllers: Mapping[str, ControllerFactory] = REGISTRY,
+        scheduler_config: KubeSchedulerConfiguration | None = None,
     ) -> None:
         self.loop = loop
         self.features = features
@@ -59,6 +60,7 @@ class ControlPlane:
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self.call_points: dict[str, CallPoint] = {}
         self._controllers = controllers
+        self._scheduler_config = scheduler_config
         self.manager = Process(loop, "kcm", self._start_controllers)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
 
@@ -110,7 +112,9 @@ class ControlPlane:
     def _start_scheduler(self, component: Component) -> Scheduler:
         client = self.client("scheduler", "system:kube-scheduler")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
-        scheduler = Scheduler(self.loop, component, client, informers, features=self.features)
+        scheduler = Scheduler(
+            self.loop, component, client, informers, config=self._scheduler_config, features=self.features
+        )
         informers.start()
         scheduler.start()
         return scheduler

@@ -9,13 +9,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.controllers import OPTIONS
 from k8slab.kubelet import NodeConfig
+from k8slab.scheduler import KubeSchedulerConfiguration
 from k8slab.sim import Hold
 from k8slab.sim.loop import check_seed
 
-__all__ = ["check_arguments", "plain_data"]
+__all__ = ["check_arguments", "plain_data", "scheduler_configuration"]
 
 
 def plain_data(name: str, value: Any) -> Any:
@@ -74,3 +76,14 @@ def check_arguments(
         raise TypeError(f"choices: {choices!r}: expected {{action: index}}, whole numbers")
     if not all(isinstance(hold, Hold) for hold in holds):
         raise TypeError(f"holds: {holds!r}: expected a list of Hold")
+
+
+def scheduler_configuration(given: Any, features: FeatureGates) -> KubeSchedulerConfiguration | None:
+    """The `scheduler_config` of `Cluster`: YAML, an object, or what was read already. ConfigError as kube-scheduler."""
+    if given is None or isinstance(given, KubeSchedulerConfiguration):
+        return given
+    if isinstance(given, str):
+        return KubeSchedulerConfiguration.from_yaml(given, source="scheduler_config", features=features)
+    if isinstance(given, Mapping):
+        return KubeSchedulerConfiguration.from_dict(given, features=features)
+    raise TypeError(f"scheduler_config: {given!r}: expected YAML, an object or a KubeSchedulerConfiguration")

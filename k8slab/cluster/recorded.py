@@ -12,7 +12,7 @@ from typing import Any
 from k8slab.kubelet import NodeConfig, Timings
 from k8slab.sim import PROFILES, Hold, LatencyProfile, Recording
 
-__all__ = ["blank_recording", "cluster_arguments", "own_code"]
+__all__ = ["as_recorded", "blank_recording", "cluster_arguments", "own_code"]
 
 
 def blank_recording(
@@ -34,6 +34,11 @@ def blank_recording(
         "timings": asdict(timings),
     }
     return Recording(config, seed, (), order, dict(choices or {}), tuple(holds))
+
+
+def as_recorded(**given: Any) -> dict[str, Any]:
+    """Arguments that a recording keeps only where they are given as plain data: texts and objects."""
+    return {name: value for name, value in given.items() if isinstance(value, str | Mapping)}
 
 
 def own_code(**given: bool) -> list[str]:

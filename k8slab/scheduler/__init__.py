@@ -24,6 +24,13 @@ Simplified: the volume plugins are absent; no extenders, pod groups, metrics or 
 
 import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config import (
+    ClientConnectionConfiguration,
+    ConfigError,
+    KubeSchedulerConfiguration,
+    LeaderElectionConfiguration,
+)
+from k8slab.scheduler.config_extender import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from k8slab.scheduler.cycle import ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find
 from k8slab.scheduler.diagnosis import Diagnosis, FitError, NodeToStatus
 from k8slab.scheduler.explain import Explanation, NodeVerdict
@@ -42,12 +49,19 @@ __all__ = [
     "SKIP",
     "SUCCESS",
     "Cache",
+    "ClientConnectionConfiguration",
     "Code",
+    "ConfigError",
     "CycleState",
     "Diagnosis",
     "Explanation",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
     "FitError",
     "Framework",
+    "KubeSchedulerConfiguration",
+    "LeaderElectionConfiguration",
     "NodeInfo",
     "NodeToStatus",
     "NodeVerdict",

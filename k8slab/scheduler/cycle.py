@@ -214,7 +214,7 @@ class SchedulingAlgorithm:
         if not nodes:
             return []
         framework, state, diagnosis = self.framework, result.state, result.diagnosis
-        enough = num_feasible_nodes_to_find(framework.profile.percentage_of_nodes_to_score, len(nodes))
+        enough = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
         start = self.next_start_node_index % len(nodes)
         verdict = self._verdicts(pod, state, memo)
         feasible: list[NodeInfo] = []

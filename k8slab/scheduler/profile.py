@@ -1,19 +1,24 @@
 """Which plugins a scheduler runs, at which extension points, in which order, with which weights and arguments.
 
-Upstream: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/framework/runtime/framework.go
-(expandMultiPointPlugins)
-Simplified: one profile as a dict of KubeSchedulerConfiguration's `profiles` list; the file around it (client
-connection, leader election, extenders) is not read, and arguments are checked by the plugins that take them.
+A profile is an entry of `profiles` in a KubeSchedulerConfiguration; `scheduler/config.py` reads the file around it.
+Arguments for a plugin that the profile does not run are ignored, as upstream does.
+
+Upstream: pkg/scheduler/apis/config/v1/default_plugins.go (mergePlugins), pkg/scheduler/framework/runtime/framework.go
+(updatePluginList, expandMultiPointPlugins, getScoreWeights)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.api.scheme import GVK
 from k8slab.scheduler.framework import (
+    MAX_NODE_SCORE,
     BindPlugin,
     FilterPlugin,
     Gates,
@@ -29,7 +34,7 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
 )
 
-__all__ = ["EXTENSION_POINTS", "PluginSet", "Profile", "default_plugins", "points_of"]
+__all__ = ["EXTENSION_POINTS", "PluginSet", "Profile", "default_plugins", "points_of", "score_weights"]
 
 EXTENSION_POINTS: Mapping[str, type] = {
     "preEnqueue": PreEnqueuePlugin,
@@ -72,74 +77,115 @@ def default_plugins(features: Gates) -> list[tuple[str, int]]:
     return [(name, weight) for name, weight in _DEFAULT if name not in _GATED or features.enabled(_GATED[name])]
 
 
+_ORDER_OF_CHECKS = (
+    *("preFilter", "filter", "postFilter", "reserve", "preScore", "score"),
+    *("preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort"),
+)
+"""Upstream goes through the points in this order, so this decides which of several errors is told."""
+
+MAX_TOTAL_SCORE = (1 << 63) - 1
+_CONFIGURATION = GVK("kubescheduler.config.k8s.io", "v1", "KubeSchedulerConfiguration")
+
+
 @dataclass(frozen=True, slots=True)
 class PluginSet:
     """What a profile says about one extension point: names (with weights) to enable, names (or `*`) to disable."""
 
     enabled: tuple[tuple[str, int], ...] = ()
-    disabled: frozenset[str] = frozenset()
+    disabled: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, where: str, raw: Mapping[str, Any]) -> PluginSet:
-        enabled = []
-        for index, entry in enumerate(raw.get("enabled") or ()):
-            weight = entry.get("weight") or 0
-            if not isinstance(weight, int) or weight < 0:
-                raise ValueError(f"{where}.enabled[{index}].weight: {weight!r}, expected an integer of 0 or more")
-            enabled.append((_name(f"{where}.enabled[{index}]", entry), weight))
-        disabled = frozenset(
-            _name(f"{where}.disabled[{index}]", entry) for index, entry in enumerate(raw.get("disabled") or ())
+    def of(cls, raw: Mapping[str, Any]) -> PluginSet:
+        return cls(
+            tuple((entry.get("name") or "", entry.get("weight") or 0) for entry in raw.get("enabled") or ()),
+            tuple(entry.get("name") or "" for entry in raw.get("disabled") or ()),
         )
-        return cls(tuple(enabled), disabled)
 
     def merged_into(self, default: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The default list without what is disabled, re-configured plugins in their old place, new ones at the end."""
-        own = dict(self.enabled)
-        kept = [] if "*" in self.disabled else [(n, own.get(n, w)) for n, w in default if n not in self.disabled]
-        there = {name for name, _ in kept}
-        return kept + [entry for entry in self.enabled if entry[0] not in there]
+        """The default list without what is disabled, re-configured plugins in their old place, new ones at the end.
 
-
-def _name(where: str, entry: Mapping[str, Any]) -> str:
-    name = entry.get("name")
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"{where}.name: {name!r}, expected the name of a plugin")
-    return name
+        A plugin that is enabled twice stays twice: `points_of` refuses it.
+        """
+        last = {name: index for index, (name, _) in enumerate(self.enabled)}
+        kept: list[tuple[str, int]] = []
+        replacing: list[int] = []
+        for name, weight in () if "*" in self.disabled else default:
+            if name in self.disabled:
+                continue
+            if name in last:
+                replacing.append(last[name])
+                kept.append(self.enabled[last[name]])
+            else:
+                kept.append((name, weight))
+        return kept + [entry for index, entry in enumerate(self.enabled) if index not in replacing]
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One profile. `plugin_config`: arguments by plugin name. `percentage_of_nodes_to_score` 0: adaptive."""
+    """One profile. `config_entries`: arguments as (plugin, args), in the order given.
+
+    `percentage_of_nodes_to_score` 0: adaptive; None: as the configuration around it says, adaptive when it is silent.
+    """
 
     scheduler_name: str = "default-scheduler"
     multi_point: PluginSet = PluginSet()
     points: Mapping[str, PluginSet] = field(default_factory=dict)
-    plugin_config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    percentage_of_nodes_to_score: int = 0
+    config_entries: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    percentage_of_nodes_to_score: int | None = None
 
     @classmethod
     def from_dict(cls, raw: Object) -> Profile:
-        """From an entry of `profiles` in a KubeSchedulerConfiguration. Unknown extension points: ValueError."""
+        """From an entry of `profiles` in a KubeSchedulerConfiguration. Unknown fields, wrong types and what is out of
+        range are ValueErrors with upstream's text. Arguments are left to the plugins: they may be any Python values."""
+        entries, args = _without_args(raw.get("pluginConfig"))
+        try:
+            decoded = decode({"profiles": [{**raw, "pluginConfig": entries}]}, _CONFIGURATION)
+        except DecodeError as error:
+            raise ValueError(error.message) from None
+        if decoded.unknown:
+            fields = ", ".join(f'unknown field "{path}"' for path in decoded.unknown)
+            raise ValueError(f"strict decoding error: {fields}")
+        profile = cls.from_decoded(decoded.object["profiles"][0], "default-scheduler")
+        names = (name for name, _ in profile.config_entries)
+        profile = replace(profile, config_entries=tuple(zip(names, args, strict=True)))
+        percentage = profile.percentage_of_nodes_to_score
+        if percentage is not None and not 0 <= percentage <= 100:
+            raise ValueError(f"percentageOfNodesToScore: Invalid value: {percentage}: not in valid range [0-100]")
+        return profile
+
+    @classmethod
+    def from_decoded(cls, raw: Object, default_name: str) -> Profile:
+        """From an entry whose types are checked. `default_name`: what it is called when it says nothing."""
         plugins = raw.get("plugins") or {}
-        for point in plugins:
-            if point != "multiPoint" and point not in EXTENSION_POINTS:
-                raise ValueError(f"plugins.{point}: unknown, expected multiPoint or {', '.join(EXTENSION_POINTS)}")
-        percentage = raw.get("percentageOfNodesToScore") or 0
-        if not isinstance(percentage, int) or not 0 <= percentage <= 100:
-            raise ValueError(f"percentageOfNodesToScore: {percentage!r}, not in valid range [0-100]")
-        config: dict[str, Mapping[str, Any]] = {}
-        for index, entry in enumerate(raw.get("pluginConfig") or ()):
-            name = _name(f"pluginConfig[{index}]", entry)
-            if name in config:
-                raise ValueError(f"pluginConfig[{index}]: repeated config for plugin {name}")
-            config[name] = entry.get("args") or {}
+        name = raw.get("schedulerName")
         return cls(
-            raw.get("schedulerName") or "default-scheduler",
-            PluginSet.of("plugins.multiPoint", plugins.get("multiPoint") or {}),
-            {p: PluginSet.of(f"plugins.{p}", s or {}) for p, s in plugins.items() if p != "multiPoint"},
-            config,
-            percentage,
+            default_name if name is None else name,
+            PluginSet.of(plugins.get("multiPoint") or {}),
+            {point: PluginSet.of(plugins[point]) for point in EXTENSION_POINTS if plugins.get(point)},
+            tuple((entry.get("name") or "", entry.get("args") or {}) for entry in raw.get("pluginConfig") or ()),
+            raw.get("percentageOfNodesToScore"),
         )
+
+    @property
+    def plugin_config(self) -> dict[str, Mapping[str, Any]]:
+        """Arguments by plugin. ValueError when a plugin has them twice."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for name, args in self.config_entries:
+            if name in found:
+                raise ValueError(f"repeated config for plugin {name}")
+            found[name] = args
+        return found
+
+
+def _without_args(entries: Any) -> tuple[Any, list[Mapping[str, Any]]]:
+    """The entries of `pluginConfig` without their arguments, and these. What is no list of objects stays as it is."""
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, Mapping) for entry in entries):
+        return entries, []
+    args = [entry.get("args") or {} for entry in entries]
+    for index, value in enumerate(args):
+        if not isinstance(value, Mapping):
+            raise ValueError(f"pluginConfig[{index}].args: {value!r}, expected an object")
+    return [{key: value for key, value in entry.items() if key != "args"} for entry in entries], args
 
 
 def points_of(profile: Profile, features: Gates, implements: Mapping[str, Any]) -> dict[str, list[tuple[str, int]]]:
@@ -149,17 +195,62 @@ def points_of(profile: Profile, features: Gates, implements: Mapping[str, Any]) 
     (in the point's order, with its weight), then the rest of multiPoint, then what is enabled at the point only.
     """
     multi = profile.multi_point.merged_into(default_plugins(features))
-    expanded: dict[str, list[tuple[str, int]]] = {}
-    for point, protocol in EXTENSION_POINTS.items():
-        own = profile.points.get(point, PluginSet())
-        for name, _ in own.enabled:
-            if not isinstance(implements[name], protocol):
-                raise ValueError(f"plugin {name!r} does not extend {point} plugin")
-        usable = [] if "*" in own.disabled else multi
-        inherited = [(n, w) for n, w in usable if isinstance(implements[n], protocol)]
-        in_multi = {name for name, _ in inherited}
-        named = {name for name, _ in own.enabled}
-        first = [entry for entry in own.enabled if entry[0] in in_multi]
-        rest = [(n, w) for n, w in inherited if n not in named and n not in own.disabled]
-        expanded[point] = first + rest + [entry for entry in own.enabled if entry[0] not in in_multi]
-    return expanded
+    for point in _ORDER_OF_CHECKS:
+        _check_point(point, profile.points.get(point, PluginSet()), implements)
+    return {
+        point: _expand(point, profile.points.get(point, PluginSet()), multi, implements) for point in _ORDER_OF_CHECKS
+    }
+
+
+def _check_point(point: str, own: PluginSet, implements: Mapping[str, Any]) -> None:
+    kind = EXTENSION_POINTS[point].__name__
+    seen: dict[str, None] = {}
+    for name, _ in own.enabled:
+        if name not in implements:
+            raise ValueError(f"{kind} {go_quote(name)} does not exist")
+        if not isinstance(implements[name], EXTENSION_POINTS[point]):
+            raise ValueError(f"plugin {go_quote(name)} does not extend {kind} plugin")
+        if name in seen:
+            raise ValueError(f"plugin {go_quote(name)} already registered as {go_quote(kind)}")
+        seen[name] = None
+
+
+def _expand(
+    point: str, own: PluginSet, multi: Sequence[tuple[str, int]], implements: Mapping[str, Any]
+) -> list[tuple[str, int]]:
+    if "*" in own.disabled:
+        return list(own.enabled)
+    protocol, named = EXTENSION_POINTS[point], {name for name, _ in own.enabled}
+    overriding: dict[str, None] = {}
+    inherited: dict[str, int] = {}
+    for name, weight in multi:
+        if name not in implements:
+            raise ValueError(f"{protocol.__name__} {go_quote(name)} does not exist")
+        if not isinstance(implements[name], protocol) or name in own.disabled:
+            continue
+        if name in named:
+            overriding[name] = None
+        elif name in inherited:
+            raise ValueError(f"plugin {go_quote(name)} already registered as {go_quote(protocol.__name__)}")
+        else:
+            inherited[name] = weight
+    first = [entry for entry in own.enabled if entry[0] in overriding]
+    return first + list(inherited.items()) + [entry for entry in own.enabled if entry[0] not in overriding]
+
+
+def score_weights(profile: Profile, features: Gates, implements: Mapping[str, Any]) -> dict[str, int]:
+    """The weight of every plugin that scores: that of the score point, else that of multiPoint; 0 counts as 1.
+
+    ValueError when the sum of the highest scores would not fit into 64 bits.
+    """
+    own = profile.points.get("score", PluginSet()).enabled
+    weights: dict[str, int] = {}
+    total = 0
+    for name, weight in (*own, *profile.multi_point.merged_into(default_plugins(features))):
+        if name in weights or not isinstance(implements[name], ScorePlugin):
+            continue
+        weights[name] = weight or 1
+        if weights[name] * MAX_NODE_SCORE > MAX_TOTAL_SCORE - total:
+            raise ValueError("total score of Score plugins could overflow")
+        total += weights[name] * MAX_NODE_SCORE
+    return weights

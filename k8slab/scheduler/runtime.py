@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.features import FeatureGates
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.scheduler.config_args import checked_args
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -51,12 +53,13 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
-from k8slab.scheduler.profile import Profile, default_plugins, points_of
+from k8slab.scheduler.profile import Profile, default_plugins, points_of, score_weights
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
 if TYPE_CHECKING:
+    from k8slab.scheduler.config import KubeSchedulerConfiguration
     from k8slab.scheduler.cycle import ScheduleResult
     from k8slab.scheduler.explain import Explanation
 
@@ -93,11 +96,14 @@ class Framework:
         rng: random.Random | None = None,
         memo: bool = True,
         nominator: Nominator | None = None,
+        percentage_of_nodes_to_score: int = 0,
     ) -> None:
         from k8slab.scheduler.cycle import SchedulingAlgorithm
 
         self.profile = profile
         self.profile_name = profile.scheduler_name
+        own = profile.percentage_of_nodes_to_score
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score if own is None else own
         self.features = features
         self.client = client
         self.lister: Lister = lister if lister is not None else ObjectLister()
@@ -126,11 +132,13 @@ class Framework:
         rng: random.Random | None = None,
         memo: bool = True,
         nominator: Nominator | None = None,
+        percentage_of_nodes_to_score: int = 0,
     ) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
         `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. Unknown plugins, a second
-        QueueSort or none, and no Bind plugin are ValueErrors.
+        QueueSort or none, and no Bind plugin are ValueErrors. `percentage_of_nodes_to_score` counts where the profile
+        has none.
         """
         if not isinstance(profile, Profile):
             profile = Profile.from_dict(profile or {})
@@ -150,22 +158,36 @@ class Framework:
             rng=rng,
             memo=memo,
             nominator=nominator,
+            percentage_of_nodes_to_score=percentage_of_nodes_to_score,
         )
 
+    @classmethod
+    def from_config(cls, config: KubeSchedulerConfiguration, scheduler_name: str = "", **options: Any) -> Framework:
+        """A framework for one profile of a configuration: the first, or the one called `scheduler_name`.
+
+        `options`: as for `from_profile`. ValueError when there is no such profile.
+        """
+        names = [profile.scheduler_name for profile in config.profiles]
+        if scheduler_name and scheduler_name not in names:
+            raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
+        profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
+        return cls.from_profile(profile, percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, **options)
+
     def _instantiate(self, known: Mapping[str, Factory]) -> dict[str, Plugin]:
+        """The plugins that the profile names; names that nobody knows are left to `points_of`."""
         multi = self.profile.multi_point.merged_into(default_plugins(self.features))
         wanted = dict.fromkeys(name for name, _ in multi)
         for plugin_set in self.profile.points.values():
             wanted.update(dict.fromkeys(name for name, _ in plugin_set.enabled))
-        made = {}
-        for name in wanted:
-            if name not in known:
-                raise ValueError(f"profile {self.profile_name}: plugin {name!r} does not exist")
-            made[name] = known[name](self.profile.plugin_config.get(name, {}), self)
-        for name in self.profile.plugin_config:
-            if name not in known:
-                raise ValueError(f"pluginConfig: plugin {name!r} does not exist")
-        return made
+        config = self.profile.plugin_config
+        return {name: self._make(name, known[name], config.get(name, {})) for name in wanted if name in known}
+
+    def _make(self, name: str, factory: Factory, args: Mapping[str, Any]) -> Plugin:
+        try:
+            checked = checked_args(name, args, self.features)
+            return factory(checked, self)
+        except ValueError as error:
+            raise ValueError(f'initializing plugin "{name}": {error}') from error
 
     def _arrange(self) -> None:
         points = points_of(self.profile, self.features, self.plugins)
@@ -185,20 +207,19 @@ class Framework:
         self.pre_bind_plugins: list[PreBindPlugin] = at("preBind")
         self.bind_plugins: list[BindPlugin] = at("bind")
         self.post_bind_plugins: list[PostBindPlugin] = at("postBind")
-        self._weights = {name: weight or 1 for name, weight in points["score"]}
+        self._weights = score_weights(self.profile, self.features, self.plugins)
         # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
         self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
         self._pre_filter_extensions = [p for p in self.pre_filter_plugins if isinstance(p, PreFilterExtensions)]
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
-            names = [name_of(plugin) for plugin in queue_sort]
             raise ValueError(
-                f"only one queue sort plugin required for profile with scheduler name {self.profile_name!r}, "
-                f"but got {len(names)}: {', '.join(names) or 'none'}"
+                f"only one queue sort plugin required for profile with scheduler name {go_quote(self.profile_name)}, "
+                f"but got {len(queue_sort)}"
             )
         if not self.bind_plugins:
             raise ValueError(
-                f"at least one bind plugin is needed for profile with scheduler name {self.profile_name!r}"
+                f"at least one bind plugin is needed for profile with scheduler name {go_quote(self.profile_name)}"
             )
         self.queue_sort_plugin = queue_sort[0]
 

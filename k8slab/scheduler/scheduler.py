@@ -16,12 +16,14 @@ from typing import Any
 
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
+from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
 from k8slab.api.times import rfc3339
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler.cache import Cache
+from k8slab.scheduler.config import KubeSchedulerConfiguration
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
@@ -34,7 +36,7 @@ from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
-from k8slab.scheduler.runtime import Factory, Framework
+from k8slab.scheduler.runtime import Factory, Framework, name_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
@@ -50,9 +52,9 @@ NOT_FINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
 
-    `profiles`: Profiles, or profiles as dicts; None: the default one. `registry`: out-of-tree plugins by name.
-    `memo` False works out every verdict anew. Handlers are registered when it is built; `start` needs informers
-    that somebody starts.
+    `config`: a KubeSchedulerConfiguration; or only its `profiles`, as Profiles or dicts. Neither: the defaults.
+    `registry`: out-of-tree plugins by name. `memo` False works out every verdict anew. Handlers are registered
+    when it is built; `start` needs informers that somebody starts.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Scheduler:
         client: Client,
         informers: SharedInformerFactory,
         *,
+        config: KubeSchedulerConfiguration | None = None,
         profiles: Sequence[Profile | Object] | None = None,
         registry: Mapping[str, Factory] | None = None,
         features: FeatureGates | None = None,
@@ -71,10 +74,11 @@ class Scheduler:
         self.component = component
         self.client = client
         self.features = features if features is not None else FeatureGates()
+        self.config = _config_of(config, profiles)
         self.cache = Cache()
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
-        self.frameworks = self._build(profiles, registry, memo)
+        self.frameworks = self._build(registry, memo)
         first = next(iter(self.frameworks.values()))
         self.queue = SchedulingQueue(
             first.queue_sort_plugin,
@@ -82,6 +86,8 @@ class Scheduler:
                 name: QueueProfile(tuple(framework.pre_enqueue_plugins), framework.events_to_register())
                 for name, framework in self.frameworks.items()
             },
+            initial_backoff_ms=self.config.pod_initial_backoff_seconds * 1_000,
+            max_backoff_ms=self.config.pod_max_backoff_seconds * 1_000,
             pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
             on_move=self._on_move,
         )
@@ -109,26 +115,32 @@ class Scheduler:
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
 
-    def _build(
-        self, profiles: Sequence[Profile | Object] | None, registry: Mapping[str, Factory] | None, memo: bool
-    ) -> dict[str, Framework]:
+    def _build(self, registry: Mapping[str, Factory] | None, memo: bool) -> dict[str, Framework]:
+        """The frameworks by scheduler name. They share one queue, so all must sort it alike."""
         rng = self.loop.stream("scheduler")
         built: dict[str, Framework] = {}
-        for profile in profiles or [Profile()]:
-            framework = Framework.from_profile(
-                profile,
-                registry=registry,
-                features=self.features,
-                client=self.client,
-                lister=self.lister,
-                loop=self.loop,
-                rng=rng,
-                memo=memo,
-                nominator=self.nominator,
-            )
-            if framework.profile_name in built:
-                raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
-            built[framework.profile_name] = framework
+        for profile in self.config.profiles:
+            name = profile.scheduler_name
+            try:
+                framework = Framework.from_profile(
+                    profile,
+                    registry=registry,
+                    features=self.features,
+                    client=self.client,
+                    lister=self.lister,
+                    loop=self.loop,
+                    rng=rng,
+                    memo=memo,
+                    nominator=self.nominator,
+                    percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
+                )
+            except ValueError as error:
+                raise ValueError(
+                    f"initializing profiles: creating profile for scheduler name {name}: {error}"
+                ) from error
+            if problem := _unlike(framework, built):
+                raise ValueError(f"initializing profiles: {problem}")
+            built[name] = framework
         return built
 
     def start(self) -> None:
@@ -411,6 +423,35 @@ class Scheduler:
 
     def _activate(self, pod: Object) -> None:
         self.queue.activate([pod], self.loop.clock.now_ms)
+
+
+def _config_of(
+    config: KubeSchedulerConfiguration | None, profiles: Sequence[Profile | Object] | None
+) -> KubeSchedulerConfiguration:
+    if profiles is None:
+        return config if config is not None else KubeSchedulerConfiguration()
+    if config is not None:
+        raise ValueError("profiles: given beside config, expected one of them")
+    given = tuple(p if isinstance(p, Profile) else Profile.from_dict(p) for p in profiles)
+    return KubeSchedulerConfiguration(profiles=given or (Profile(),))
+
+
+def _unlike(framework: Framework, built: Mapping[str, Framework]) -> str:
+    """Why a profile cannot stand beside those there are; "" when it can."""
+    name = framework.profile_name
+    if not name:
+        return "scheduler name is needed"
+    if name in built:
+        return f"duplicate profile with scheduler name {go_quote(name)}"
+    if not built:
+        return ""
+    first = next(iter(built.values()))
+    own, other = name_of(framework.queue_sort_plugin), name_of(first.queue_sort_plugin)
+    if own != other:
+        return f"different queue sort plugins for profile {go_quote(name)}: {go_quote(own)}, first: {go_quote(other)}"
+    if framework.profile.plugin_config.get(own) != first.profile.plugin_config.get(own):
+        return f"different queue sort plugin args for profile {go_quote(name)}"
+    return ""
 
 
 def _nomination(result: ScheduleResult) -> str | None:

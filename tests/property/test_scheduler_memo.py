@@ -144,7 +144,7 @@ def test_the_written_out_scorers_equal_the_general_ones(
     target = NodeInfo.of(node("n", f"{cpu}m", str(memory)), there)
     specs = (ResourceSpec("cpu", w0), ResourceSpec("memory", w1))
     requests = (want_cpu, want_memory)
-    fast = strategy_scorer({}, specs)(target, requests)
+    fast = strategy_scorer({"type": "LeastAllocated"}, specs)(target, requests)
     assert fast == general_scorer(specs, _weighted_mean(specs, least_requested))(target, requests)
 
     plugin = Framework.from_profile().plugins["NodeResourcesBalancedAllocation"]

@@ -49,12 +49,8 @@ class DefaultPreemption:
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._handle = handle
-        self._percentage = _count(args, "minCandidateNodesPercentage", 10, 100)
-        self._absolute = _count(args, "minCandidateNodesAbsolute", 100, None)
-        if not self._percentage and not self._absolute:
-            raise ValueError(
-                "minCandidateNodesPercentage, minCandidateNodesAbsolute: 0, cannot both be zero, expected one above 0"
-            )
+        self._percentage: int = args["minCandidateNodesPercentage"]
+        self._absolute: int = args["minCandidateNodesAbsolute"]
 
     # -- PostFilter --------------------------------------------------------------------------------
 
@@ -141,11 +137,3 @@ def _terminates_by_preemption(pod: Object) -> bool:
         return False
     condition = get_condition(pod, "DisruptionTarget")
     return condition is not None and condition.get("status") == "True" and condition.get("reason") == _REASON
-
-
-def _count(args: Mapping[str, Any], field: str, default: int, most: int | None) -> int:
-    value = args.get(field, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0 or (most is not None and value > most):
-        expected = "an integer of 0 or more" if most is None else f"an integer from 0 to {most}"
-        raise ValueError(f"{field}: {value!r}, expected {expected}")
-    return value

@@ -85,7 +85,7 @@ class Fit:
     node_local = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        strategy: Mapping[str, Any] = args.get("scoringStrategy") or {}
+        strategy: Mapping[str, Any] = args["scoringStrategy"]
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
         self._specs = resource_specs(strategy.get("resources"))

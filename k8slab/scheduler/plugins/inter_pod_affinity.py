@@ -193,11 +193,7 @@ class InterPodAffinity:
     name = "InterPodAffinity"
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        weight = args.get("hardPodAffinityWeight")
-        weight = 1 if weight is None else weight
-        if not isinstance(weight, int) or isinstance(weight, bool) or not 0 <= weight <= 100:
-            raise ValueError(f"hardPodAffinityWeight: Invalid value: {weight!r}: not in valid range [0, 100]")
-        self._hard_weight = weight
+        self._hard_weight: int = args["hardPodAffinityWeight"]
         self._ignores_preferred = bool(args.get("ignorePreferredTermsOfExistingPods"))
         self._handle = handle
 

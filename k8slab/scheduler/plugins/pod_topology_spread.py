@@ -40,7 +40,6 @@ from k8slab.scheduler.plugins.spread_constraints import (
     SYSTEM_DEFAULT_CONSTRAINTS,
     InclusionPolicies,
     TopologySpreadConstraint,
-    check_default_constraints,
     count_matching,
     default_selector,
     has_all_keys,
@@ -161,7 +160,6 @@ class PodTopologySpread:
     name = "PodTopologySpread"
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        check_default_constraints(args)
         self._handle = handle
         self._is_system = (args.get("defaultingType") or "System") == "System"
         self._defaults: Sequence[Mapping[str, Any]] = (

@@ -44,7 +44,6 @@ NodeScorer = Callable[[NodeInfo, Sequence[int]], int]
 """(Node, what the Pod asks of each configured resource) -> score."""
 
 MAX_CUSTOM_PRIORITY_SCORE = 10
-_SHAPE = "scoringStrategy.requestedToCapacityRatio.shape"
 
 
 class ResourceSpec(NamedTuple):
@@ -61,14 +60,7 @@ def resource_specs(configured: Sequence[Mapping[str, Any]] | None) -> tuple[Reso
     """The resources of a plugin's args; cpu and memory, weight 1 each, when none are given."""
     if not configured:
         return _DEFAULT_RESOURCES
-    specs = tuple(ResourceSpec(entry["name"], entry.get("weight") or 1) for entry in configured)
-    for index, spec in enumerate(specs):
-        if not 1 <= spec.weight <= 100:
-            raise ValueError(
-                f"resources[{index}].weight: Invalid value: {spec.weight}: "
-                f"resource weight of {spec.name} should be in the range [1, 100]"
-            )
-    return specs
+    return tuple(ResourceSpec(entry["name"], entry.get("weight") or 1) for entry in configured)
 
 
 def pod_request_list(pod: Object, specs: Sequence[ResourceSpec], *, defaults: bool, pod_level: bool) -> tuple[int, ...]:
@@ -183,38 +175,19 @@ def _requested_to_capacity_ratio(specs: Sequence[ResourceSpec], shape: Sequence[
 
 
 def _shape(strategy: Mapping[str, Any]) -> list[tuple[int, int]]:
-    points = (strategy.get("requestedToCapacityRatio") or {}).get("shape") or ()
-    shape = [(point.get("utilization") or 0, point.get("score") or 0) for point in points]
-    if not shape:
-        raise ValueError(
-            "scoringStrategy.requestedToCapacityRatio.shape: Required value: at least one point must be specified"
-        )
-    for index, (x, y) in enumerate(shape):
-        where = f"{_SHAPE}[{index}]"
-        if not 0 <= x <= 100:
-            raise ValueError(f"{where}.utilization: Invalid value: {x}: not in valid range [0-100]")
-        if not 0 <= y <= MAX_CUSTOM_PRIORITY_SCORE:
-            raise ValueError(f"{where}.score: Invalid value: {y}: not in valid range [0-10]")
-        if index and x <= shape[index - 1][0]:
-            raise ValueError(
-                f"{where}.utilization: Invalid value: {x}: utilization values must be sorted in increasing order"
-            )
-    return shape
+    points = strategy["requestedToCapacityRatio"]["shape"]
+    return [(point["utilization"], point["score"]) for point in points]
 
 
 def strategy_scorer(strategy: Mapping[str, Any], specs: Sequence[ResourceSpec]) -> NodeScorer:
-    """The scorer that `scoringStrategy` of NodeResourcesFitArgs names. Unknown type: ValueError."""
-    kind = strategy.get("type") or "LeastAllocated"
-    if kind == "LeastAllocated":
+    """The scorer that `scoringStrategy` of NodeResourcesFitArgs names."""
+    if strategy["type"] == "LeastAllocated":
         if [spec.name for spec in specs] == ["cpu", "memory"]:
             return _least_allocated_cpu_and_memory(specs)
         return general_scorer(specs, _weighted_mean(specs, least_requested))
-    if kind == "MostAllocated":
+    if strategy["type"] == "MostAllocated":
         return general_scorer(specs, _weighted_mean(specs, most_requested))
-    if kind == "RequestedToCapacityRatio":
-        return general_scorer(specs, _requested_to_capacity_ratio(specs, _shape(strategy)))
-    supported = '"LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"'
-    raise ValueError(f"scoringStrategy.type: Unsupported value: {kind!r}: supported values: {supported}")
+    return general_scorer(specs, _requested_to_capacity_ratio(specs, _shape(strategy)))
 
 
 def general_scorer(specs: Sequence[ResourceSpec], scorer: Scorer) -> NodeScorer:

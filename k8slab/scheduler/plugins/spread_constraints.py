@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.labels import Labels, Selector, selector_from_dict, selector_from_set
-from k8slab.api.names import is_qualified_name
 from k8slab.api.node_affinity import RequiredNodeAffinity
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
@@ -24,7 +23,6 @@ __all__ = [
     "SYSTEM_DEFAULT_CONSTRAINTS",
     "InclusionPolicies",
     "TopologySpreadConstraint",
-    "check_default_constraints",
     "count_matching",
     "default_selector",
     "has_all_keys",
@@ -199,36 +197,3 @@ def _requirements_of(label_selector: Mapping[str, Any] | None) -> Sequence[Any]:
         return selector_from_dict(label_selector).requirements
     except ValueError:
         return ()
-
-
-def check_default_constraints(args: Mapping[str, Any]) -> None:
-    """ValueError for arguments of the plugin that upstream refuses, with its words."""
-    kind, constraints = args.get("defaultingType") or "System", args.get("defaultConstraints") or ()
-    if kind not in ("System", "List"):
-        raise ValueError(f'defaultingType: Unsupported value: "{kind}": supported values: "List", "System"')
-    if kind == "System" and constraints:
-        raise ValueError('defaultingType: Invalid value: "System": when .defaultConstraints are not empty')
-    seen: list[tuple[str, str]] = []
-    for index, constraint in enumerate(constraints):
-        _check_default(f"defaultConstraints[{index}]", constraint, seen)
-
-
-def _check_default(where: str, constraint: Mapping[str, Any], seen: list[tuple[str, str]]) -> None:
-    skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
-    if not isinstance(skew, int) or isinstance(skew, bool) or skew <= 0:
-        raise ValueError(f"{where}.maxSkew: Invalid value: {skew!r}: not in valid range (0, inf)")
-    if not key or not isinstance(key, str):
-        raise ValueError(f"{where}.topologyKey: Required value: can not be empty")
-    if problems := is_qualified_name(key):
-        raise ValueError(f'{where}.topologyKey: Invalid value: "{key}": {"; ".join(problems)}')
-    if not action:
-        raise ValueError(f"{where}.whenUnsatisfiable: Required value: can not be empty")
-    if action not in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):
-        supported = f'"{DO_NOT_SCHEDULE}", "{SCHEDULE_ANYWAY}"'
-        raise ValueError(f'{where}.whenUnsatisfiable: Unsupported value: "{action}": supported values: {supported}')
-    if constraint.get("labelSelector") is not None:
-        text = "constraint must not define a selector, as they deduced for each pod"
-        raise ValueError(f"{where}.labelSelector: Forbidden: {text}")
-    if (key, action) in seen:
-        raise ValueError(f'{where}: Duplicate value: "{{{key}, {action}}}"')
-    seen.append((key, action))

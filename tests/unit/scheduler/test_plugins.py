@@ -161,13 +161,19 @@ def test_a_node_over_its_capacity_scores_0_by_least_and_100_by_most_allocated() 
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        pytest.param({"scoringStrategy": {"type": "Random"}}, "Unsupported value: 'Random'", id="an unknown strategy"),
         pytest.param(
-            {"scoringStrategy": {"type": "RequestedToCapacityRatio"}}, "at least one point", id="a shape without points"
+            {"scoringStrategy": {"type": "Random"}},
+            'scoringStrategy.type: Unsupported value: "Random": supported values: "LeastAllocated", ',
+            id="an unknown strategy",
+        ),
+        pytest.param(
+            {"scoringStrategy": {"type": "RequestedToCapacityRatio", "requestedToCapacityRatio": {}}},
+            "scoringStrategy.requestedToCapacityRatio.shape: Required value: at least one point must be specified",
+            id="a shape without points",
         ),
         pytest.param(
             {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 101}]}},
-            "resource weight of cpu should be in the range [1, 100]",
+            "Invalid value: 101: resource weight of cpu not in valid range (0, 100]",
             id="a weight above 100",
         ),
     ],

@@ -155,9 +155,18 @@ def test_how_many_candidates_are_enough(args: dict[str, int], nodes: int, enough
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        ({"minCandidateNodesPercentage": 101}, "minCandidateNodesPercentage: 101, expected an integer from 0 to 100"),
-        ({"minCandidateNodesAbsolute": -1}, "minCandidateNodesAbsolute: -1, expected an integer of 0 or more"),
-        ({"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0}, "cannot both be zero"),
+        (
+            {"minCandidateNodesPercentage": 101},
+            r"minCandidateNodesPercentage: Invalid value: 101: not in valid range \[0, 100\]",
+        ),
+        (
+            {"minCandidateNodesAbsolute": -1},
+            r"minCandidateNodesAbsolute: Invalid value: -1: not in valid range \[0, inf\)",
+        ),
+        (
+            {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 0},
+            "cannot be zero at the same time as minCandidateNodesAbsolute",
+        ),
     ],
     ids=["a percentage above 100", "a negative number", "nothing to try"],
 )

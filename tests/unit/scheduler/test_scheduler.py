@@ -214,7 +214,7 @@ def test_several_profiles_serve_pods_by_name() -> None:
     world.server.put(PODS, pod("spread"))
     world.run(20)
     assert (world.node_of("packed"), world.node_of("spread")) == ("a", "b")
-    with pytest.raises(ValueError, match="duplicate profile with scheduler name 'default-scheduler'"):
+    with pytest.raises(ValueError, match='duplicate profile with scheduler name "default-scheduler"'):
         World(profiles=[{}, {}])
 
 

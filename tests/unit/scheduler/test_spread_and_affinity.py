@@ -304,9 +304,16 @@ def far(*terms: Object) -> Object:
     return {"podAntiAffinity": {REQUIRED: list(terms)}}
 
 
-@pytest.mark.parametrize("weight", [-1, 101, "7", True])
-def test_the_hard_weight_is_0_to_100(weight: Any) -> None:
+@pytest.mark.parametrize("weight", [-1, 101])
+def test_the_hard_weight_is_0_to_100(weight: int) -> None:
     with pytest.raises(ValueError, match=r"hardPodAffinityWeight: Invalid value: .*: not in valid range \[0, 100\]"):
+        plugin("InterPodAffinity", {"hardPodAffinityWeight": weight})
+
+
+@pytest.mark.parametrize(("weight", "kind"), [("7", "string"), (True, "bool")])
+def test_the_hard_weight_is_a_number(weight: Any, kind: str) -> None:
+    text = f"cannot unmarshal {kind} into Go struct field InterPodAffinityArgs.hardPodAffinityWeight of type int32"
+    with pytest.raises(ValueError, match=text):
         plugin("InterPodAffinity", {"hardPodAffinityWeight": weight})
 
 
