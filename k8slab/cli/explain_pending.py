@@ -16,9 +16,9 @@ from k8slab.cli.files import file_name, trouble
 
 if TYPE_CHECKING:
     from k8slab.cluster.snapshots import ClusterSnapshot, Finding, Remedy
-    from k8slab.scheduler import NodeVerdict
+    from k8slab.scheduler import KubeSchedulerConfiguration, NodeVerdict
 
-__all__ = ["add_parser", "report", "run"]
+__all__ = ["add_parser", "report", "run", "said_of", "scheduler_config", "some_of"]
 
 SCHEMA = "k8slab/explain-pending/1"
 MOST_ROWS = 40
@@ -57,23 +57,22 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     """Carry out the command; returns the exit code."""
     from k8slab.cli.live_cluster import read_cluster
-    from k8slab.cli.scheduler_config import profiles_of
     from k8slab.cluster.snapshots import ClusterSnapshot, Pending, SnapshotError
 
     if problem := _misuse(args):
         print(f"k8slab explain-pending: {problem}", file=sys.stderr)
         return 2
     try:
-        profiles = None if args.config is None else profiles_of(Path(args.config))
+        config = None if args.config is None else scheduler_config(Path(args.config))
         if args.kubeconfig is not None:
             snapshot, missing = read_cluster(Path(args.kubeconfig), args.context)
         else:
             snapshot, missing = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer), []
         if not snapshot.counts:
             raise SnapshotError(f"{', '.join(args.snapshot)}: no objects in there")
-        pending = Pending(snapshot, profiles, most=args.changes)
+        pending = Pending(snapshot, config, most=args.changes)
         findings = [pending.explain(args.pod)] if args.pod else pending.all()
-        notes = [*missing, *snapshot.notes()]
+        notes = [*missing, *snapshot.notes(), *_about_extenders(config)]
         if args.html is not None:
             from k8slab.cli.pending_page import page
 
@@ -89,6 +88,21 @@ def run(args: argparse.Namespace) -> int:
     else:
         print("\n".join(_text(snapshot, findings, notes, all_nodes=args.all_nodes)))
     return 0
+
+
+def scheduler_config(path: Path) -> KubeSchedulerConfiguration:
+    """The configuration in a file, its plugins and their arguments checked too. ValueError; OSError."""
+    from k8slab.scheduler import Framework, KubeSchedulerConfiguration
+
+    config = KubeSchedulerConfiguration.from_yaml(path.read_bytes(), source=str(path))
+    for profile in config.profiles:
+        Framework.from_profile(profile)
+    return config
+
+
+def _about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+    extenders = config.extenders if config is not None else ()
+    return [f"extender {one.url_prefix} is not asked: what it would say is missing" for one in extenders]
 
 
 def _misuse(args: argparse.Namespace) -> str:

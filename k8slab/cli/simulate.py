@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.explain_pending import some_of
+from k8slab.cli.explain_pending import scheduler_config, some_of
 from k8slab.cli.files import file_name, trouble
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def replay(args: argparse.Namespace) -> int:
 
 
 def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
-    from k8slab.cli.scheduler_config import profile_entries
     from k8slab.cluster.snapshots import ClusterSnapshot, WhatIfRecording, more_nodes
 
     snapshot = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer)
@@ -119,13 +118,21 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
         list(whole),
         added,
         new_nodes,
-        [] if args.config is None else profile_entries(Path(args.config)),
+        _config(args.config),
         [] if args.mock is None else _mocks(Path(args.mock)),
         int(args.seed) if args.seed.isdecimal() else args.seed,
         args.fill,
         whole.server_version,
     )
     return recording, snapshot.notes()
+
+
+def _config(name: str | None) -> str:
+    """The text of a configuration that can be used."""
+    if name is None:
+        return ""
+    scheduler_config(Path(name))
+    return Path(name).read_text(encoding="utf-8")
 
 
 def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:

@@ -29,7 +29,7 @@ from k8slab.cluster.snapshots.mocks import MockedResult, mock
 from k8slab.cluster.snapshots.pending import frameworks_for
 from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
-from k8slab.scheduler import Framework, Profile, ScheduleResult, Snapshot
+from k8slab.scheduler import Framework, KubeSchedulerConfiguration, ScheduleResult, Snapshot
 from k8slab.scheduler.event_handlers import scheduler_name
 from k8slab.scheduler.framework import pod_key
 
@@ -89,12 +89,12 @@ class WhatIf:
         add: Sequence[Object] = (),
         new_nodes: Sequence[Object] = (),
         *,
-        profiles: Sequence[Profile] | None = None,
+        config: KubeSchedulerConfiguration | None = None,
         mocks: Sequence[MockedResult] = (),
         seed: int | str = 7,
     ) -> None:
         self._snapshot, self._new_nodes = snapshot, list(new_nodes)
-        self._profiles, self._mocks, self._seed = profiles, list(mocks), seed
+        self._config, self._mocks, self._seed = config, list(mocks), seed
         self._add = [snapshot.with_priority(pod) for pod in add]
         taken = {pod_key(pod) for pod in snapshot.pods}
         for pod in self._add:
@@ -104,7 +104,7 @@ class WhatIf:
 
     def run(self, *, fill: bool = False) -> WhatIfAnswer:
         """Place everything. `fill`: then see how many more of each new Pod fit, each kind by itself."""
-        frameworks = frameworks_for(self._snapshot, self._profiles, seed=self._seed)
+        frameworks = frameworks_for(self._snapshot, self._config, seed=self._seed)
         for framework in frameworks.values():
             framework.algorithm.memo = None if self._mocks else framework.algorithm.memo
             mock(framework, self._mocks)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -31,7 +31,15 @@ from k8slab.cluster.snapshots.search import Remedy, smallest_changes
 from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
 from k8slab.cluster.snapshots.world import World
-from k8slab.scheduler import SUCCESS, Explanation, Framework, Profile, ScheduleResult, Snapshot
+from k8slab.scheduler import (
+    SUCCESS,
+    Explanation,
+    Framework,
+    KubeSchedulerConfiguration,
+    Profile,
+    ScheduleResult,
+    Snapshot,
+)
 from k8slab.scheduler.event_handlers import scheduler_name
 from k8slab.scheduler.framework import namespace_of, pod_key
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
@@ -97,17 +105,22 @@ class Finding:
 
 
 def frameworks_for(
-    snapshot: ClusterSnapshot, profiles: Sequence[Profile] | None = None, *, seed: int | str = 7
+    snapshot: ClusterSnapshot, config: KubeSchedulerConfiguration | None = None, *, seed: int | str = 7
 ) -> dict[str, Framework]:
     """One framework for each profile (None: the default one), with what the snapshot knows to look up."""
+    config = config if config is not None else KubeSchedulerConfiguration()
     nominator, lister = Nominator(), snapshot.lister()
     made: dict[str, Framework] = {}
-    for profile in profiles or [Profile()]:
+    for profile in config.profiles or [Profile()]:
         rng = random.Random(f"{seed}/{profile.scheduler_name}")
-        framework = Framework.from_profile(profile, lister=lister, nominator=nominator, rng=rng)
+        framework = Framework.from_profile(
+            profile,
+            lister=lister,
+            nominator=nominator,
+            rng=rng,
+            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
+        )
         framework.pdbs = lambda: snapshot.pdbs
-        if framework.profile_name in made:
-            raise ValueError(f"profiles: duplicate profile with scheduler name {framework.profile_name!r}")
         made[framework.profile_name] = framework
     for pod in snapshot.pending:
         if scheduler_name(pod) in made and nominated_node_name(pod):
@@ -121,12 +134,12 @@ class Pending:
     def __init__(
         self,
         snapshot: ClusterSnapshot,
-        profiles: Sequence[Profile] | None = None,
+        config: KubeSchedulerConfiguration | None = None,
         *,
         most: int = 5,
     ) -> None:
         self.snapshot = snapshot
-        self.frameworks = frameworks_for(snapshot, profiles)
+        self.frameworks = frameworks_for(snapshot, config)
         self._most = most
         self._nodes: Snapshot = snapshot.for_scheduling()
         self._answers: dict[str, Finding] = {}

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object, thaw
 from k8slab.cluster.snapshots.capacity import WhatIf, WhatIfAnswer
 from k8slab.cluster.snapshots.mocks import mocked_results
 from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
-from k8slab.scheduler import Profile
+from k8slab.scheduler import KubeSchedulerConfiguration
 
 __all__ = ["WhatIfRecording", "what_if_report"]
 
@@ -24,13 +24,13 @@ _FORMAT = "k8slab/simulate-schedule/1"
 
 
 class WhatIfRecording(NamedTuple):
-    """A what-if as plain data. `profiles`: entries of a KubeSchedulerConfiguration, [] for the default one; `mocks`: as
-    they were written."""
+    """A what-if as plain data. `config`: the text of a KubeSchedulerConfiguration, "" for none; `mocks`: as they were
+    written."""
 
     objects: Sequence[Object]
     add: Sequence[Object]
     new_nodes: Sequence[Object]
-    profiles: Sequence[Mapping[str, Any]] = ()
+    config: str = ""
     mocks: Sequence[Any] = ()
     seed: int | str = 7
     fill: bool = False
@@ -43,7 +43,7 @@ class WhatIfRecording(NamedTuple):
             snapshot,
             self.add,
             self.new_nodes,
-            profiles=[Profile.from_dict(raw) for raw in self.profiles] or None,
+            config=KubeSchedulerConfiguration.from_yaml(self.config, source="config") if self.config else None,
             mocks=mocked_results(list(self.mocks)),
             seed=self.seed,
         )
