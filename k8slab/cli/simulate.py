@@ -139,7 +139,7 @@ def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:
     """(Pods to place, objects that belong into the snapshot: what selects those Pods, priority classes, ...)."""
     from k8slab.api.manifests import load_manifests
     from k8slab.cluster import manifest_files
-    from k8slab.cluster.snapshots import WORKLOADS, owner_of, pods_of
+    from k8slab.cluster.snapshots import ELSEWHERE, WORKLOADS, owner_of, pods_of
 
     pods: list[Object] = []
     beside: list[Object] = []
@@ -147,7 +147,7 @@ def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:
         for path in manifest_files(Path(name)):
             for manifest in load_manifests(path.read_bytes(), source=str(path)):
                 kind = manifest.object["kind"]
-                if kind in WORKLOADS or kind == "Pod":
+                if kind in (*WORKLOADS, *ELSEWHERE, "Pod"):
                     pods += pods_of(manifest)
                 beside += [owner_of(manifest.object)] if kind in WORKLOADS else []
                 beside += [manifest.object] if kind not in (*WORKLOADS, "Pod") else []

@@ -11,7 +11,7 @@
 Simplified: nothing; this package has no upstream.
 """
 
-from k8slab.cluster.snapshots.added import WORKLOADS, owner_of, pods_of
+from k8slab.cluster.snapshots.added import ELSEWHERE, WORKLOADS, owner_of, pods_of
 from k8slab.cluster.snapshots.capacity import Placement, Usage, WhatIf, WhatIfAnswer, more_nodes
 from k8slab.cluster.snapshots.changes import ORDER, Change
 from k8slab.cluster.snapshots.mocks import MockedResult, mocked_results
@@ -23,6 +23,7 @@ from k8slab.cluster.snapshots.stream import SnapshotError
 
 __all__ = [
     "BASELINE",
+    "ELSEWHERE",
     "ORDER",
     "WORKLOADS",
     "Change",

@@ -21,10 +21,13 @@ from k8slab.api.objects import Object
 from k8slab.cluster.snapshots.fields import kept
 from k8slab.cluster.snapshots.stream import SnapshotError
 
-__all__ = ["WORKLOADS", "owner_of", "pods_of"]
+__all__ = ["ELSEWHERE", "WORKLOADS", "owner_of", "pods_of"]
 
 WORKLOADS = ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "Job")
 """Kinds that come to Pods which the scheduler may put anywhere."""
+
+ELSEWHERE = ("CronJob", "DaemonSet")
+"""Kinds whose Pods are made at other times, or for one Node each."""
 
 
 def pods_of(manifest: Manifest) -> list[Object]:
@@ -35,7 +38,7 @@ def pods_of(manifest: Manifest) -> list[Object]:
     if kind == "Pod":
         return [_pod(obj)]
     if kind not in WORKLOADS:
-        raise SnapshotError(f"{where}: kind: {kind!r}: expected Pod, {', '.join(WORKLOADS)}, or what a snapshot holds")
+        raise SnapshotError(f"{where}: kind: {kind!r}: expected Pod, {', '.join(WORKLOADS)}")
     template = (obj.get("spec") or {}).get("template") or {}
     first = 0 if kind == "StatefulSet" else 1
     owner = owner_of(obj)

@@ -66,7 +66,7 @@ def _result(entry: Any, where: str) -> MockedResult:
 
 
 def _verdict(entry: Mapping[str, Any], where: str) -> Status:
-    code, reasons = entry.get("code", Code.UNSCHEDULABLE), entry.get("reasons") or []
+    code, reasons = entry.get("code", Code.UNSCHEDULABLE), entry.get("reasons", [])
     if code not in _CODES:
         raise ValueError(f"{where}.code: {code!r}: expected one of {', '.join(_CODES)}")
     if not isinstance(reasons, list) or not all(isinstance(reason, str) for reason in reasons):

@@ -182,9 +182,8 @@ class Pending:
             finding.reason = f"it has node {finding.node}: what it waits for happens there (images, volumes, probes)"
         elif name not in self.frameworks:
             finding.state = PodState.OTHER_SCHEDULER
-            finding.reason = (
-                f"spec.schedulerName is {name}: not among {', '.join(self.frameworks)}, so its scheduler decides"
-            )
+            ours = ", ".join(self.frameworks)
+            finding.reason = f"spec.schedulerName is {name}, not among {ours}: another scheduler decides"
         elif pod["metadata"].get("deletionTimestamp"):
             finding.state, finding.reason = PodState.DELETING, "it is being deleted: the scheduler skips it"
         else:

@@ -172,8 +172,16 @@ class _Text:
                     yield from self._items()
                 else:
                     fields[name] = self._value()
-            if not is_list:
+            if not is_list and not self._is_empty_list(fields, where):
                 yield Item(where, fields)
+
+    def _is_empty_list(self, fields: dict[str, Any], where: str) -> bool:
+        """Go writes a list without items as null. Anything else in its place is refused."""
+        if "items" not in fields or not str(fields.get("kind", "")).endswith("List"):
+            return False
+        if fields["items"] is not None:
+            raise SnapshotError(f"{where}: items: expected a list")
+        return True
 
     def _names(self) -> Iterator[str]:
         """The names in an object; whoever asks for them reads the values."""
