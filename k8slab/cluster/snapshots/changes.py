@@ -231,7 +231,7 @@ def amount_text(resource: str, amount: int) -> str:
     """An amount in the scheduler's unit as people write it, never more than it is.
 
     >>> amount_text("cpu", 1500), amount_text("cpu", 2000), amount_text("memory", 3 * 2**30 + 5)
-    ('1500m', '2', '3Gi')
+    ('1500m', '2', '3072Mi')
     """
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"

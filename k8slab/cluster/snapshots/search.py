@@ -1,8 +1,8 @@
 """The smallest change that makes a Pod fit: single changes first, then pairs, each tried on the framework.
 
 What is tried comes from the verdicts: a Node stands open when every plugin that rejects it is answered. Nodes that are
-rejected for the same reasons are represented by a few: the first, and those with most room. So with 5,000 Nodes as many
-changes are tried as with 50.
+rejected for the same reasons are represented by a few in a large cluster: the first, those with most room and the
+largest. So with 5,000 Nodes no more changes are tried than with 100.
 
 Upstream: none
 """
@@ -18,6 +18,9 @@ from k8slab.cluster.snapshots.world import World, accepting
 from k8slab.scheduler import Explanation, Framework, NodeInfo, NodeVerdict
 
 __all__ = ["Remedy", "smallest_changes"]
+
+ALL_OF = 100
+"""Up to so many Nodes every one of them is looked at."""
 
 MOST_TRIALS = 2_000
 """How many candidates are run; far more than reasons and rules ever give (a search that stops there says so)."""
@@ -100,7 +103,10 @@ def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:
 
 
 def _representatives(world: World, explanation: Explanation) -> list[tuple[NodeInfo, NodeVerdict]]:
-    """A few Nodes of each group that is rejected for the same reasons and looks the same to the Pod."""
+    """All Nodes of a small cluster; of a large one a few of each group that is rejected for the same reasons and looks
+    the same to the Pod."""
+    if len(world.nodes) <= ALL_OF:
+        return [(world.node(row.node), row) for row in explanation.nodes]
     selector = world.pod["spec"].get("nodeSelector") or {}
     resources = [r.removeprefix("Insufficient ") for row in explanation.nodes for r in row.reasons if "Insuff" in r]
     groups: dict[object, list[tuple[NodeInfo, NodeVerdict]]] = {}
@@ -115,6 +121,7 @@ def _representatives(world: World, explanation: Explanation) -> list[tuple[NodeI
         chosen = members[:2]
         for resource in dict.fromkeys(resources):
             chosen.append(max(members, key=lambda pair: _free(pair[0], resource)))
+            chosen.append(max(members, key=lambda pair: pair[0].allocatable.get(resource)))
         found.update({info.name: (info, row) for info, row in chosen})
     return list(found.values())
 
