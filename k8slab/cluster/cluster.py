@@ -109,6 +109,7 @@ class Cluster:
         check_arguments(nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds)
         configs, profile = node_configs(nodes), latency_profile(latency)
         counts = {"apiservers": apiservers, "etcd": etcd}
+        plain = {"gates": dict(gates or {}), "options": dict(options or {}), **counts}
         self.timings = timings or Timings()
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
@@ -119,9 +120,7 @@ class Cluster:
             choices=choices,
             holds=holds,
             release=release,
-            gates=dict(gates or {}),
-            options=dict(options or {}),
-            **counts,
+            **plain,
             **as_recorded(scheduler_config=scheduler_config),
         )
         self._inputs: list[Input] = []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
-from k8slab.scheduler.framework import NodeInfo, PodInfo, pod_key
+from k8slab.scheduler.framework import NodeInfo, PodInfo, pod_key, uid_of
 from k8slab.scheduler.snapshot import Snapshot, count_images, interleave_zones, zone_of
 
 __all__ = ["Cache"]
@@ -83,7 +83,7 @@ class Cache:
         """Count `pod` on a Node before the API server knows of it. A Pod known already is a ValueError."""
         key = pod_key(pod)
         if key in self._pods:
-            raise ValueError(f"pod {key}: is in the cache, so can't be assumed")
+            raise ValueError(f"pod {uid_of(pod)}({key}) is in the cache, so can't be assumed")
         self._count(_PodState(PodInfo(pod), node_name, assumed=True))
 
     def finish_binding(self, key: str, now_ms: int) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from k8slab.api.objects import Object
 from k8slab.scheduler.diagnosis import NO_NODES_MESSAGE, Diagnosis, FitError
 from k8slab.scheduler.framework import (
+    PODS_TO_ACTIVATE,
     SUCCESS,
     Code,
     CycleState,
@@ -131,6 +132,7 @@ class SchedulingAlgorithm:
         framework = self.framework
         framework.use_snapshot(snapshot)
         result = ScheduleResult("", SUCCESS)
+        result.state.write(PODS_TO_ACTIVATE, {})
         if not snapshot.nodes:
             result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
             return result
@@ -169,7 +171,7 @@ class SchedulingAlgorithm:
             nodes = [info for info in map(snapshot.get, sorted(names)) if info is not None]
             diagnosis.unschedulable_plugins.update(dict.fromkeys(narrowed_by))
             diagnosis.node_to_status.absent = left_out_by(narrowed_by)
-        feasible = self._nominated(pod, snapshot, names, result)
+        feasible = self._nominated(pod, snapshot, result)
         if feasible:
             return feasible
         feasible = self._sample(pod, nodes, result, memo)
@@ -190,13 +192,14 @@ class SchedulingAlgorithm:
             diagnosis.post_filter_message = status.message
         result.status = Status(Code.UNSCHEDULABLE, str(FitError(len(snapshot.nodes), diagnosis)))
 
-    def _nominated(
-        self, pod: Object, snapshot: Snapshot, names: frozenset[str] | None, result: ScheduleResult
-    ) -> list[NodeInfo]:
-        """The Node the Pod was nominated for, if it fits there now: then no other is looked at."""
+    def _nominated(self, pod: Object, snapshot: Snapshot, result: ScheduleResult) -> list[NodeInfo]:
+        """The Node the Pod was nominated for, if it fits there now: then no other is looked at.
+
+        Only Filter is asked, as upstream does, also where PreFilter has left this Node out.
+        """
         name = nominated_node_name(pod)
         node = snapshot.get(name) if name else None
-        if node is None or (names is not None and name not in names):
+        if node is None:
             return []
         status = self.framework.run_filter_with_nominated(result.state, pod, node)
         if status is SUCCESS:
@@ -215,6 +218,8 @@ class SchedulingAlgorithm:
             return []
         framework, state, diagnosis = self.framework, result.state, result.diagnosis
         enough = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
+        if not framework.score_plugins:
+            enough = 1  # nobody would choose among more
         start = self.next_start_node_index % len(nodes)
         verdict = self._verdicts(pod, state, memo)
         feasible: list[NodeInfo] = []

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from operator import add
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import SUCCESS, Code, CycleState, NodeInfo, PluginError, ScorePlugin, Status
+from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, PluginError, ScorePlugin, Status
 from k8slab.scheduler.runtime import Framework, WeightedScore, name_of
 from k8slab.scheduler.snapshot import Snapshot
 
@@ -121,8 +121,8 @@ class MemoScores:
                     self._fill(entry, node)
             columns = [[entry.plain_total for entry in self._used]]
             columns += [self._finish(p).weighted for p in self._active if not self._is_plain(name_of(p))]
-        except PluginError as error:
-            return [], Status(Code.ERROR, f"running Score plugins: {error}")
+        except PluginError:
+            return [], self._framework.run_score(self._state, self._pod, self._nodes)[1]  # says which error comes first
         return add_up(columns, len(self._nodes)), SUCCESS
 
     def weighted(self) -> list[WeightedScore]:

@@ -18,12 +18,16 @@ from k8slab.scheduler.config_args import checked_args
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
+    SKIP,
     SUCCESS,
+    ActionType,
     BindPlugin,
+    ClusterEvent,
     ClusterEventWithHint,
     Code,
     CycleState,
     EnqueueExtensions,
+    EventResource,
     FilterPlugin,
     Gates,
     Lister,
@@ -40,7 +44,6 @@ from k8slab.scheduler.framework import (
     PreEnqueuePlugin,
     PreFilterExtensions,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
@@ -55,6 +58,7 @@ from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.profile import Profile, default_plugins, points_of, score_weights
 from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.verdicts import left_out_by, name_of, narrowed, nobody_left, signed_filter_status
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
@@ -63,9 +67,15 @@ if TYPE_CHECKING:
     from k8slab.scheduler.cycle import ScheduleResult
     from k8slab.scheduler.explain import Explanation
 
-__all__ = ["Factory", "Framework", "WeightedScore"]
+__all__ = ["Factory", "Framework", "WeightedScore", "left_out_by", "name_of", "signed_filter_status"]
 
 Factory = Callable[[Mapping[str, Any], Any], Plugin]
+
+MAX_PERMIT_TIMEOUT_MS = 15 * 60 * 1_000
+"""A Permit plugin that asks for more gets this."""
+
+EVERY_EVENT = ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))
+_CAN_REJECT = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
 
 class WeightedScore(NamedTuple):
@@ -259,11 +269,14 @@ class Framework:
         return plugin in self._normalizers
 
     def events_to_register(self) -> dict[str, list[ClusterEventWithHint]]:
-        """Per plugin the cluster events that may help a Pod it rejected."""
+        """Per plugin the cluster events that may help a Pod it rejected.
+
+        Plugins that can reject and say nothing of events are told of all of them: nobody knows what may help.
+        """
         return {
-            name: plugin.events_to_register()
+            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
             for name, plugin in self.plugins.items()
-            if isinstance(plugin, EnqueueExtensions)
+            if isinstance(plugin, _CAN_REJECT)
         }
 
     def sign(self, pod: Object) -> str | None:
@@ -281,28 +294,38 @@ class Framework:
     def run_pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[frozenset[str] | None, Status, list[str]]:
-        """(Nodes worth looking at or None for all, verdict, plugins that narrowed the Nodes)."""
+        """(Nodes worth looking at or None for all, verdict, plugins that narrowed the Nodes).
+
+        UnschedulableAndUnresolvable ends it at once. After Unschedulable the other plugins still run, since preemption
+        may follow and needs what they work out; the last such verdict counts. All other codes are errors.
+        """
         skip: list[str] = []
         narrowed_by: list[str] = []
         names: frozenset[str] | None = None
+        verdict = SUCCESS
         for plugin in self.pre_filter_plugins:
             result, status = plugin.pre_filter(state, pod, nodes)
-            name = name_of(plugin)
-            if status is not SUCCESS:
+            if status is not SUCCESS and not status.is_success:
+                name = name_of(plugin)
                 if status.is_skip:
                     skip.append(name)
                     continue
-                if status.is_rejected:
-                    return None, status.with_plugin(name), narrowed_by
+                if status.code is Code.UNSCHEDULABLE:
+                    verdict = status.with_plugin(name)
+                    continue
+                state.skip_filter = frozenset(skip)
+                if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return None, status.with_plugin(name), []
                 text = f'running PreFilter plugin "{name}": {status.message}'
-                return None, Status(Code.ERROR, text, plugin=name), narrowed_by
+                return None, Status(Code.ERROR, text, plugin=name), []
             if result is not None and result.node_names is not None:
-                narrowed_by.append(name)
-                names = _merge(names, result)
+                narrowed_by.append(name_of(plugin))
+                names = narrowed(names, result)
                 if not names:
-                    return names, _nobody_left(narrowed_by), narrowed_by
+                    verdict = nobody_left(narrowed_by)
+                    break
         state.skip_filter = frozenset(skip)
-        return names, SUCCESS, narrowed_by
+        return names, verdict, narrowed_by
 
     def active_filters(self, state: CycleState) -> list[FilterPlugin]:
         """Filter plugins that did not sit this cycle out."""
@@ -368,7 +391,7 @@ class Framework:
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
-        """The first Success (room was made), or all reasons together."""
+        """The first Success (room was made), Error or UnschedulableAndUnresolvable; else all reasons together."""
         found: PostFilterResult | None = None
         reasons: list[str] = []
         rejector = ""
@@ -377,14 +400,17 @@ class Framework:
             name = name_of(plugin)
             if status.is_success:
                 return result, SUCCESS
-            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not status.is_rejected:
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 return result, status.with_plugin(name)
+            if not status.is_rejected:
+                return None, Status(Code.ERROR, *status.reasons, plugin=name)
             found = result if result is not None else found
             reasons += status.reasons
             rejector = rejector or name
         return found, Status(Code.UNSCHEDULABLE, *reasons, plugin=rejector)
 
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
+        """SUCCESS, or Error for every code but Success and Skip."""
         skip: list[str] = []
         for plugin in self.pre_score_plugins:
             status = plugin.pre_score(state, pod, nodes)
@@ -392,6 +418,7 @@ class Framework:
                 continue
             name = name_of(plugin)
             if not status.is_skip:
+                state.skip_score = frozenset(skip)
                 return Status(Code.ERROR, f'running PreScore plugin "{name}": {status.message}', plugin=name)
             skip.append(name)
         state.skip_score = frozenset(skip)
@@ -408,12 +435,16 @@ class Framework:
         """Normalise and weigh one plugin's raw scores. PluginError when one ends outside 0 to 100."""
         name, scores = name_of(plugin), raw
         if name in self._normalizers:
-            scores = self._normalizers[name].normalize_score(state, pod, nodes, raw)
+            try:
+                scores = self._normalizers[name].normalize_score(state, pod, nodes, raw)
+            except PluginError as error:
+                text = f'running Normalize on Score plugins: plugin "{name}" failed with: {error}'
+                raise PluginError(text) from error
         if scores and (max(scores) > MAX_NODE_SCORE or min(scores) < MIN_NODE_SCORE):
             bad = next(s for s in scores if not MIN_NODE_SCORE <= s <= MAX_NODE_SCORE)
             raise PluginError(
-                f'plugin "{name}" returns an invalid score {bad}, it should in the range of '
-                f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+                f'applying score defaultWeights on Score plugins: plugin "{name}" returns an invalid score {bad}, '
+                f"it should in the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
             )
         weight = self._weights[name]
         return WeightedScore(name, raw, scores if weight == 1 else [score * weight for score in scores])
@@ -421,25 +452,31 @@ class Framework:
     def run_score(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[list[WeightedScore], Status]:
-        """Each active plugin's scores over `nodes`, or Error."""
-        found = []
-        for plugin in self.active_scorers(state):
+        """Each active plugin's scores over `nodes`, or Error. All score before the first one normalises."""
+        raw: list[list[int]] = []
+        plugins = self.active_scorers(state)
+        for plugin in plugins:
             score = plugin.score
             try:
-                raw = [score(state, pod, node) for node in nodes]
-                found.append(self.finish_score(state, pod, nodes, plugin, raw))
+                raw.append([score(state, pod, node) for node in nodes])
             except PluginError as error:
-                return [], Status(Code.ERROR, f"running Score plugins: {error}", plugin=name_of(plugin))
-        return found, SUCCESS
+                text = f'running Score plugins: plugin "{name_of(plugin)}" failed with: {error}'
+                return [], Status(Code.ERROR, text)
+        try:
+            finished = (self.finish_score(state, pod, nodes, *one) for one in zip(plugins, raw, strict=True))
+            return list(finished), SUCCESS
+        except PluginError as error:
+            return [], Status(Code.ERROR, str(error))
 
     def run_reserve(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Error for all other codes; the plugins after it are not asked."""
         for plugin in self.reserve_plugins:
             status = plugin.reserve(state, pod, node_name)
             if not status.is_success:
                 name = name_of(plugin)
                 if status.is_rejected:
                     return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}', plugin=name)
+                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}')
         return SUCCESS
 
     def run_unreserve(self, state: CycleState, pod: Object, node_name: str) -> None:
@@ -454,7 +491,7 @@ class Framework:
             status, timeout_ms = plugin.permit(state, pod, node_name)
             name = name_of(plugin)
             if status.is_wait:
-                timeouts[name] = min(timeout_ms, 15 * 60 * 1000)
+                timeouts[name] = min(timeout_ms, MAX_PERMIT_TIMEOUT_MS)
             elif not status.is_success:
                 if status.is_rejected:
                     return status.with_plugin(name)
@@ -464,7 +501,8 @@ class Framework:
         if self._loop is None:
             raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
         self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
-        return Status(Code.WAIT, "one or more plugins asked to wait and no plugin rejected pod")
+        pod_name = pod["metadata"]["name"]
+        return Status(Code.WAIT, f'one or more plugins asked to wait and no plugin rejected pod "{pod_name}"')
 
     # -- binding cycle -----------------------------------------------------------------------------
 
@@ -477,16 +515,40 @@ class Framework:
         self._waiting.pop(uid_of(pod), None)
         return status
 
+    def run_pre_bind_pre_flights(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS when some PreBind plugin has work to do for this Pod, SKIP when none has, or Error.
+
+        Plugins that say Skip sit `run_pre_bind` out. Only Success, Skip and Error are allowed.
+        """
+        skip: list[str] = []
+        verdict = SKIP
+        for plugin in self.pre_bind_plugins:
+            status, name = plugin.pre_bind_pre_flight(state, pod, node_name), name_of(plugin)
+            if status.is_success:
+                verdict = SUCCESS
+            elif status.is_skip:
+                skip.append(name)
+            elif status.code is Code.ERROR:
+                return Status(Code.ERROR, f'running PreBindPreFlight "{name}": {status.message}')
+            else:
+                allowed = "It is supposed to return Success, Skip, or Error status"
+                text = f'PreBindPreFlight {name} returned "{status.code}", which is unsupported. {allowed}'
+                return Status(Code.ERROR, text)
+        state.skip_pre_bind = frozenset(skip)
+        return verdict
+
     async def run_pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
+        """SUCCESS, a rejection, or Error for all other codes."""
         for plugin in self.pre_bind_plugins:
             name = name_of(plugin)
-            status = plugin.pre_bind_pre_flight(state, pod, node_name)
-            if status.is_skip:
+            if name in state.skip_pre_bind:
                 continue
+            status = await plugin.pre_bind(state, pod, node_name)
             if status.is_success:
-                status = await plugin.pre_bind(state, pod, node_name)
-            if not status.is_success:
-                return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}', plugin=name)
+                continue
+            if status.is_rejected:
+                return status.with_plugin(name)
+            return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}')
         return SUCCESS
 
     async def run_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
@@ -500,42 +562,9 @@ class Framework:
             name = name_of(plugin)
             if status.is_rejected:
                 return status.with_plugin(name)
-            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}', plugin=name)
-        return Status(Code.SKIP)
+            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}')
+        return SKIP
 
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
         for plugin in self.post_bind_plugins:
             plugin.post_bind(state, pod, node_name)
-
-
-def name_of(plugin: Any) -> str:
-    name: str = plugin.name
-    return name
-
-
-def signed_filter_status(status: Status, plugin: str) -> Status:
-    """A Filter verdict with its plugin's name; codes that Filter may not use become Error."""
-    if status.is_rejected:
-        return status.with_plugin(plugin)
-    return Status(Code.ERROR, f'running "{plugin}" filter plugin: {status.message}', plugin=plugin)
-
-
-def left_out_by(plugins: Sequence[str]) -> Status:
-    """The verdict of Nodes that PreFilter plugins left out."""
-    text = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(plugins))}]"
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text)
-
-
-def _merge(names: frozenset[str] | None, result: PreFilterResult) -> frozenset[str]:
-    found = result.node_names or frozenset()
-    return found if names is None else names & found
-
-
-def _nobody_left(narrowed_by: Sequence[str]) -> Status:
-    plugins = " ".join(narrowed_by)
-    text = (
-        f"node(s) didn't satisfy plugin {plugins}"
-        if len(narrowed_by) == 1
-        else f"node(s) didn't satisfy plugin(s) [{plugins}] simultaneously"
-    )
-    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text)

@@ -5,8 +5,7 @@ One scheduling cycle (snapshot, filter, score, assume, Reserve, Permit) is one a
 
 Upstream: pkg/scheduler/scheduler.go, schedule_one.go (ScheduleOne, schedulingCycle, bindingCycle,
 handleSchedulingFailure)
-Simplified: no extenders, no leader election, no metrics; `status.nominatedNodeName` is written for preemption only,
-not before a binding that takes long (gate NominatedNodeNameForExpectation).
+Simplified: no extenders, no leader election, no metrics.
 """
 
 from __future__ import annotations
@@ -30,7 +29,16 @@ from k8slab.scheduler.event_broadcaster import EventBroadcaster
 from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
-from k8slab.scheduler.framework import ASSIGNED_POD_DELETE, SUCCESS, Code, Status, namespace_of, pod_key, uid_of
+from k8slab.scheduler.framework import (
+    ASSIGNED_POD_DELETE,
+    PODS_TO_ACTIVATE,
+    SUCCESS,
+    Code,
+    Status,
+    namespace_of,
+    pod_key,
+    uid_of,
+)
 from k8slab.scheduler.listers import InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
@@ -198,7 +206,7 @@ class Scheduler:
         result = framework.schedule(info.pod, self._snapshot)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
-            nominated = _nomination(result)
+            nominated = _nomination(framework, result)
             await self._handle_failure(framework, info, result.status, result.diagnosis, nominated)
             return
         trace.emit(
@@ -212,10 +220,11 @@ class Scheduler:
             score=result.score,
         )
         placed = {**info.pod, "spec": {**info.pod["spec"], "nodeName": result.node}}
-        self.cache.assume(placed, result.node)
-        self.nominator.delete(placed)
-        status = self._reserve_and_permit(framework, placed, result)
+        status = self._assume(placed, result.node)
+        if status.is_success:
+            status = self._reserve_and_permit(framework, placed, result)
         if status.is_success or status.is_wait:
+            self._activate_asked_for(result)
             self.component.spawn(f"bind/{info.key}", self._binding_cycle(framework, info, placed, result))
             return
         diagnosis, failure = _rejected_at(result.node, status)
@@ -228,6 +237,22 @@ class Scheduler:
             self._recorder_of(pod).event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             return True
         return self.cache.is_assumed(pod_key(pod))
+
+    def _assume(self, placed: Object, node: str) -> Status:
+        """Count the Pod on its Node from now on. Error when the cache knows it already."""
+        try:
+            self.cache.assume(placed, node)
+        except ValueError as error:
+            return Status(Code.ERROR, str(error))
+        self.nominator.delete(placed)
+        return SUCCESS
+
+    def _activate_asked_for(self, result: ScheduleResult) -> None:
+        """Plugins may ask that other Pods are tried at once, when this one has come so far."""
+        asked: dict[str, Object] = result.state.read(PODS_TO_ACTIVATE)
+        if asked:
+            self.queue.activate(list(asked.values()), self.loop.clock.now_ms)
+            asked.clear()
 
     def _reserve_and_permit(self, framework: Framework, placed: Object, result: ScheduleResult) -> Status:
         status = framework.run_reserve(result.state, placed, result.node)
@@ -248,9 +273,11 @@ class Scheduler:
         if waiting is not None:
             plugins = ", ".join(waiting.pending_plugins)
             self.loop.trace.emit("schedule.wait", LANE, resource="pods", key=info.key, node=node, plugins=plugins)
-        status = await framework.wait_on_permit(placed)
+        status = await self._tell_expectation(framework, info, placed, result, will_wait=waiting is not None)
+        if status.is_success:
+            status = await framework.wait_on_permit(placed)
         if not status.is_success:
-            await self._handle_binding_error(framework, info, placed, result, status)
+            await self._handle_binding_error(framework, info, placed, result, *_rejected_at(node, status))
             return
         # From here on the Pod cannot become unschedulable: what happens in the cluster no longer matters to it.
         self.queue.done(info.uid)
@@ -258,16 +285,40 @@ class Scheduler:
         if status.is_success:
             status = await framework.run_bind(result.state, placed, node)
         if not status.is_success:
-            await self._handle_binding_error(framework, info, placed, result, status)
+            await self._handle_binding_error(framework, info, placed, result, Diagnosis(), status)
             return
         self.cache.finish_binding(info.key, self.loop.clock.now_ms)
         note = f"Successfully assigned {info.key} to {node}"
         self._recorder_of(placed).event(info.pod, "Normal", "Scheduled", "Binding", note)
         framework.run_post_bind(result.state, placed, node)
+        self._activate_asked_for(result)
+
+    async def _tell_expectation(
+        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, *, will_wait: bool
+    ) -> Status:
+        """Before a binding that takes its time: write where the Pod is going, for autoscalers and a next scheduler.
+
+        A write that fails does not stop the binding. Error: a PreBind plugin cannot say whether it has work to do.
+        """
+        if not self.features.enabled("NominatedNodeNameForExpectation"):
+            return SUCCESS
+        status = framework.run_pre_bind_pre_flights(result.state, placed, result.node)
+        if not (status.is_success or status.is_skip):
+            return status
+        if (status.is_success or will_wait) and nominated_node_name(info.pod) != result.node:
+            await self._patch_status(info.pod, {"nominatedNodeName": result.node})
+        return SUCCESS
 
     async def _handle_binding_error(
-        self, framework: Framework, info: QueuedPodInfo, placed: Object, result: ScheduleResult, status: Status
+        self,
+        framework: Framework,
+        info: QueuedPodInfo,
+        placed: Object,
+        result: ScheduleResult,
+        diagnosis: Diagnosis,
+        status: Status,
     ) -> None:
+        """Take back what was assumed. Only Permit rejects with a diagnosis: then events decide when the Pod returns."""
         self.loop.trace.emit(
             "schedule.bind-error", LANE, resource="pods", key=info.key, node=result.node, error=cut(status.message, 60)
         )
@@ -275,13 +326,13 @@ class Scheduler:
         self.cache.forget(info.key)
         # What the Pod was to use is free again, as if it had been deleted; that cannot help the Pod itself.
         others = None if not status.is_rejected else (lambda other: other.uid != info.uid)
-        diagnosis, failure = _rejected_at(result.node, status)
         if others is None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms)
-        write = self._requeue_failed(framework, info, failure, diagnosis, "")
+        before = info.pod
+        write = self._requeue_failed(framework, info, status, diagnosis, "")
         if others is not None:
             self.queue.move_all(ASSIGNED_POD_DELETE, placed, None, self.loop.clock.now_ms, only=others)
-        await self._write_condition(info.pod, write, "")
+        await self._write_condition(before, write, "")
 
     # -- failures ----------------------------------------------------------------------------------
 
@@ -308,8 +359,9 @@ class Scheduler:
     async def _handle_failure(
         self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
     ) -> None:
+        before = info.pod
         condition = self._requeue_failed(framework, info, status, diagnosis, nominated)
-        await self._write_condition(info.pod, condition, nominated)
+        await self._write_condition(before, condition, nominated)
 
     def _requeue_failed(
         self, framework: Framework, info: QueuedPodInfo, status: Status, diagnosis: Diagnosis, nominated: str | None
@@ -352,7 +404,7 @@ class Scheduler:
         return condition
 
     async def _write_condition(self, pod: Object, condition: dict[str, Any], nominated: str | None) -> None:
-        """Patch the Pod's status, unless it says so already."""
+        """Patch the Pod's status, unless it said so already when its cycle began."""
         status: dict[str, Any] = {}
         if nominated is not None and nominated != nominated_node_name(pod):
             status["nominatedNodeName"] = nominated or None
@@ -361,11 +413,13 @@ class Scheduler:
             condition["lastTransitionTime"] = old["lastTransitionTime"]
         if old is None or any(old.get(name) != value for name, value in condition.items()):
             status["conditions"] = [condition]
-        if not status:
-            return
-        patch = {"status": status}
+        if status:
+            await self._patch_status(pod, status)
+
+    async def _patch_status(self, pod: Object, status: dict[str, Any]) -> None:
+        patch, name = {"status": status}, pod["metadata"]["name"]
         try:
-            await self.client.patch(PODS, pod["metadata"]["name"], patch, namespace_of(pod), subresource="status")
+            await self.client.patch(PODS, name, patch, namespace_of(pod), subresource="status")
         except (StatusError, TimeoutError) as error:
             self.loop.trace.emit("schedule.error", LANE, resource="pods", key=pod_key(pod), error=cut(str(error), 60))
 
@@ -454,12 +508,12 @@ def _unlike(framework: Framework, built: Mapping[str, Framework]) -> str:
     return ""
 
 
-def _nomination(result: ScheduleResult) -> str | None:
+def _nomination(framework: Framework, result: ScheduleResult) -> str | None:
     """What a Pod that found no Node is nominated for: "" takes a nomination back, None leaves it as it is."""
     if result.post_filter is not None:
         return result.post_filter.nominated_node_name
     fits_nowhere = result.status.code is Code.UNSCHEDULABLE
-    return None if fits_nowhere else ""
+    return None if fits_nowhere and framework.post_filter_plugins else ""
 
 
 def _rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:

@@ -10,6 +10,7 @@ from functools import partial
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import SUCCESS, Code, Status
+from k8slab.scheduler.go_duration import format_duration
 from k8slab.sim.loop import Future, Loop
 
 __all__ = ["WaitingPod"]
@@ -23,7 +24,8 @@ class WaitingPod:
         self._pending = dict.fromkeys(timeouts)
         self._verdict: Future[Status] = Future(loop)
         for plugin, timeout_ms in timeouts.items():
-            text = f"rejected due to timeout after waiting {timeout_ms / 1000:g}s at plugin {plugin}"
+            waited = format_duration(timeout_ms * 1_000_000)
+            text = f"rejected due to timeout after waiting {waited} at plugin {plugin}"
             loop.call_later(timeout_ms, partial(self._timed_out, plugin, text))
 
     @property

@@ -17,7 +17,7 @@ from k8slab.scheduler.framework.affinity_terms import (
     matches_any_term,
     pod_affinity_terms,
 )
-from k8slab.scheduler.framework.cycle_state import CycleState
+from k8slab.scheduler.framework.cycle_state import PODS_TO_ACTIVATE, CycleState
 from k8slab.scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -99,6 +99,7 @@ __all__ = [
     "NODE_DELETE",
     "NON_MISSING_REQUESTS",
     "NO_AFFINITY",
+    "PODS_TO_ACTIVATE",
     "SKIP",
     "SUCCESS",
     "UNSCHEDULABLE_TIMEOUT",

@@ -15,8 +15,12 @@ from typing import Any
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import (
     SKIP,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
     Code,
     CycleState,
+    EventResource,
     Handle,
     NodeInfo,
     NodeStatuses,
@@ -40,6 +44,10 @@ class DynamicResources:
         if pod["spec"].get("resourceClaims"):
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "resource claims are not simulated")
         return None, SKIP
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        """Nodes only: claims, device classes and resource slices are not simulated."""
+        return [ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL))]
 
     def score(self, state: CycleState, pod: Object, node: NodeInfo) -> int:
         """Upstream rates which alternative of a claim's request a Node can give: without claims 0 everywhere."""

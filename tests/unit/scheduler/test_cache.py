@@ -59,7 +59,7 @@ def test_a_forgotten_assumption_frees_its_node_and_a_bound_pod_cannot_be_forgott
 def test_assuming_twice_is_refused() -> None:
     cache = make("a")
     cache.assume(pod("p", node_name="a"), "a")
-    with pytest.raises(ValueError, match="default/p: is in the cache"):
+    with pytest.raises(ValueError, match="pod uid-default-p\\(default/p\\) is in the cache"):
         cache.assume(pod("p", node_name="a"), "a")
 
 

@@ -149,7 +149,7 @@ def test_an_error_in_filter_ends_the_cycle_and_names_the_plugin() -> None:
 def test_scores_outside_0_to_100_are_an_error() -> None:
     result = scripted(score={"a": 101}).schedule(pod(), Snapshot.of(NODES))
     assert result.message == (
-        'running Score plugins: plugin "Scripted" returns an invalid score 101, '
+        'applying score defaultWeights on Score plugins: plugin "Scripted" returns an invalid score 101, '
         "it should in the range of [0, 100] after normalizing"
     )
 
@@ -164,7 +164,7 @@ class Failing(Scripted):
 def test_a_score_plugin_that_cannot_answer_raises_plugin_error() -> None:
     framework = Framework.from_profile(profile("Failing"), registry={"Failing": Failing})
     result = framework.schedule(pod(), Snapshot.of(NODES))
-    assert result.message == "running Score plugins: no thermometer"
+    assert result.message == 'running Score plugins: plugin "Failing" failed with: no thermometer'
 
 
 class Narrow(Scripted):
@@ -244,7 +244,7 @@ def waiting(loop: Loop, timeout_ms: int) -> Framework:
         pytest.param("reject", Status(Code.UNSCHEDULABLE, "no", plugin="Ledger"), 40, id="rejected, it goes back"),
         pytest.param(
             "nothing",
-            Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 0.1s at plugin Ledger", plugin="Ledger"),
+            Status(Code.UNSCHEDULABLE, "rejected due to timeout after waiting 100ms at plugin Ledger", plugin="Ledger"),
             100,
             id="left alone, it times out",
         ),
