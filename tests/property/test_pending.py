@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k8slab.cluster import ClusterSnapshot, Finding, Pending, PodState
+from k8slab.cluster import ClusterSnapshot, Finding, Pending, PodState, SnapshotError
 from k8slab.cluster.snapshots import WhatIf, WhatIfRecording, what_if_report
 from k8slab.cluster.snapshots.world import World
 from k8slab.scheduler import Framework, Snapshot
@@ -210,3 +213,85 @@ def test_what_is_placed_is_what_one_scheduler_would_do_pod_by_pod(objects: list[
     else:
         assert placement.message == result.message
     assert answer.usage[2].after - answer.usage[2].before == bool(placement.node)
+
+
+# -- dumps with something wrong in them ------------------------------------------------------------
+
+RICH = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: rich
+  namespace: shop
+  labels: {app: rich}
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u, controller: true}]
+spec:
+  priority: 0
+  overhead: {cpu: 10m}
+  tolerations: [{key: a, operator: Exists, effect: NoSchedule}]
+  nodeSelector: {disk: nope}
+  affinity:
+    nodeAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In, values: [ssd]}]}]
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        namespaceSelector: {}
+        labelSelector: {matchExpressions: [{key: app, operator: In, values: [zz]}]}
+    podAntiAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+      - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: cart}}}
+  topologySpreadConstraints:
+  - maxSkew: 1
+    minDomains: 2
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: rich}}
+  initContainers: [{name: i, image: x, restartPolicy: Always, resources: {requests: {cpu: 10m}}}]
+  containers:
+  - name: c
+    image: x
+    ports: [{containerPort: 80, hostPort: 80}]
+    resources: {requests: {cpu: 3, example.com/gpu: 1}, limits: {example.com/gpu: 1}}
+  volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]
+status:
+  phase: Pending
+  conditions: [{type: PodScheduled, status: "False", message: m}]
+  nominatedNodeName: node-a
+"""
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "pending.yaml"
+ITEMS = [*yaml.safe_load(EXAMPLE.read_text())["items"], yaml.safe_load(RICH)]
+JUNK = [None, "", -5, 7, "x", [], {}, [None], [{}], {"a": None}, True, 1.5, "\x00", 10**30, {"a": [1]}, ["x"]]
+Path_ = tuple[str | int, ...]
+
+
+def paths(value: Any, here: Path_ = ()) -> Iterator[Path_]:
+    """Every place in a dump."""
+    if here:
+        yield here
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        yield from paths(inner, (*here, key))
+
+
+def altered(path: Path_, value: Any) -> list[Json]:
+    whole: Any = json.loads(json.dumps(ITEMS))
+    place = whole
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    found: list[Json] = whole
+    return found
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.sampled_from(list(paths(ITEMS))), st.sampled_from(JUNK))
+def test_a_wrong_value_anywhere_is_an_answer_or_a_clear_error(path: Path_, value: Any) -> None:
+    try:
+        findings = Pending(ClusterSnapshot.of(altered(path, value)), most=2).all()
+    except SnapshotError as error:
+        assert "items[" in str(error) or "PriorityClass" in str(error)
+        assert "Traceback" not in str(error)
+        return
+    assert all(finding.state for finding in findings)

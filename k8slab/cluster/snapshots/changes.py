@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, TypeAlias
 
+from k8slab.api.labels import AggregateError
 from k8slab.api.node_affinity import NodeSelector
 from k8slab.api.objects import Object
 from k8slab.api.pod_requests import pod_requests
@@ -194,6 +195,13 @@ def _without_requirement(pod: Object, terms: Sequence[Object], index: int, part:
     )  # fmt: skip
 
 
+def _some_term_matches(required: Object, node: NodeInfo) -> bool:
+    try:
+        return NodeSelector(required).matches(node.node or {})
+    except AggregateError:  # none does, and some cannot be read
+        return False
+
+
 def _affinity(world: World, node: NodeInfo, reasons: Sequence[str], framework: Framework) -> Obstacles:
     """nodeSelector: one obstacle for each key. Required affinity: one for all terms, since any of them would do."""
     pod, found = world.pod, Obstacles()
@@ -207,7 +215,7 @@ def _affinity(world: World, node: NodeInfo, reasons: Sequence[str], framework: F
     if required is None:
         return found
     terms = required.get("nodeSelectorTerms") or []
-    if terms and NodeSelector(required).matches(node.node or {}):
+    if terms and _some_term_matches(required, node):
         return found
     ways = [
         _without_requirement(pod, terms, index, part, number)
