@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from k8slab.cluster import ClusterSnapshot, Finding, Pending, PodState
-from tests.conformance.adapters.sched_preemption import admitted
+from tests.conformance.adapters.sched_preemption import _Replay, admitted
 
 Json = dict[str, Any]
 DATA = Path(__file__).parent / "data" / "live" / "sched-clusters.json"
@@ -78,3 +78,44 @@ def test_the_smallest_change_of_every_failure_makes_it_fit() -> None:
 @pytest.mark.parametrize("state", [PodState.UNSCHEDULABLE])
 def test_all_of_them_fit_nowhere(state: PodState) -> None:
     assert {finding.state for finding, _ in findings().values()} == {state}
+
+
+# -- preemption ------------------------------------------------------------------------------------
+
+
+class Watching(_Replay):
+    """A replay that asks for an explanation of every Pod that was refused, on a dump of the cluster just before it."""
+
+    def __init__(self, cluster: Json) -> None:
+        super().__init__(cluster)
+        self.compared: list[tuple[Finding, Json]] = []
+
+    def place(self, step: Json) -> Json:
+        if "unschedulable" in step:
+            pod = admitted(step["pod"])
+            budgets = self._pdbs if pod["metadata"]["name"] not in self._fillers else []
+            kinds = (("Node", self._nodes), ("Pod", [*self._pods.values(), pod]))
+            objects = [{"apiVersion": "v1", "kind": kind, **obj} for kind, found in kinds for obj in found]
+            objects += [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **obj} for obj in budgets]
+            finding = Pending(ClusterSnapshot.of(objects)).explain(f"default/{pod['metadata']['name']}")
+            self.compared.append((finding, step))
+        return super().place(step)
+
+
+def test_messages_and_victims_of_preemption_are_the_recorded_ones() -> None:
+    """Where several Nodes do equal harm lots are drawn: victims are compared when ours fell on the recorded Node."""
+    compared: list[tuple[Finding, Json]] = []
+    for cluster in json.loads(DATA.with_name("sched-preemption.json").read_text())["clusters"]:
+        replay = Watching(cluster)
+        for step in (*cluster["filler"], *cluster["preemptors"]):
+            replay.place(step)
+        compared += replay.compared
+    assert [finding.message for finding, _ in compared] == [step["unschedulable"] for _, step in compared]
+    evictions = [(f.eviction, step) for f, step in compared if "victims" in step]
+    same_node = [
+        (eviction, step) for eviction, step in evictions if eviction and eviction.node == step["nominatedNodeName"]
+    ]
+    assert len(evictions) >= 20 and len(same_node) > len(evictions) / 2
+    for eviction, step in same_node:
+        assert sorted(key.partition("/")[2] for key in eviction.victims) == sorted(step["victims"])
+    assert [f for f, step in compared if not step.get("nominatedNodeName") and f.eviction] == []
