@@ -15,12 +15,15 @@ __all__ = ["page"]
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin-top: 2.5rem; overflow-wrap: anywhere; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere; }
+h2 { margin-top: 2.5rem; }
 .message { font-family: ui-monospace, monospace; border-left: 4px solid; padding: .3rem .8rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: .8rem 0; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #8886; vertical-align: top; }
+td { overflow-wrap: normal; }
+td:first-child { white-space: nowrap; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 td.fits { font-weight: bold; }
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,35 @@ def test_of_an_object_that_comes_twice_the_last_counts_and_a_note_says_so() -> N
     snapshot = ClusterSnapshot.of([node(), pod("p"), pod("p", nodeName="n1")])
     assert [p["spec"].get("nodeName") for p in snapshot.pods] == ["n1"]
     assert "1 objects are there more than once: the one read last counts" in snapshot.notes()
+
+
+class Endless(io.RawIOBase):
+    """A List of so many ConfigMaps of 100 KB, made while it is read."""
+
+    def __init__(self, number: int) -> None:
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "x" * 100_000}}
+        text = json.dumps(config).encode()
+        last = json.dumps(pod("last")).encode()
+        self.parts = iter([b'{"kind": "List", "items": [', *[text + b","] * number, last + b"]}"])
+        self.left = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self.left) < size and (part := next(self.parts, b"")):
+            self.left += part
+        found, self.left = self.left[:size], self.left[size:]
+        return found
+
+
+def test_a_dump_is_never_in_memory_as_a_whole() -> None:
+    """30 MB come by; with blocks of 1 MB a few of them are held at a time."""
+    tracemalloc.start()
+    try:
+        snapshot = ClusterSnapshot.read(["-"], Endless(300))  # type: ignore[arg-type]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (snapshot.counts["ConfigMap"], len(snapshot.pods)) == (300, 1)
+    assert peak < 10_000_000
 
 
 # -- what is kept ----------------------------------------------------------------------------------
