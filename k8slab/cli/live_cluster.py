@@ -5,9 +5,12 @@ Simplified: nothing; this module has no upstream.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from k8slab.cluster.snapshots import ClusterSnapshot, SnapshotError
 from k8slab.cluster.snapshots.fields import KINDS
@@ -31,7 +34,7 @@ def read_cluster(kubeconfig: Path, context: str | None) -> tuple[ClusterSnapshot
     """The snapshot, and a note for each kind that could not be listed. SnapshotError; OSError for the kubeconfig."""
     try:
         from kubernetes import config
-        from kubernetes.client.exceptions import ApiException
+        from urllib3.exceptions import HTTPError
     except ImportError:
         raise SnapshotError(
             "--kubeconfig needs the Kubernetes client: pip install 'k8slab[live]' (or dump the cluster with kubectl)"
@@ -39,20 +42,22 @@ def read_cluster(kubeconfig: Path, context: str | None) -> tuple[ClusterSnapshot
     if not kubeconfig.is_file():
         raise SnapshotError(f"--kubeconfig {kubeconfig}: expected a file")
     try:
-        api = config.new_client_from_config(str(kubeconfig), context)
-    except config.ConfigException as error:
+        api = config.new_client_from_config(str(kubeconfig), context, persist_config=False)
+    except (config.ConfigException, yaml.YAMLError) as error:
         raise SnapshotError(f"--kubeconfig {kubeconfig}: {error}") from None
 
     def get(path: str, query: Mapping[str, str]) -> Any:
-        try:
-            return api.call_api(
-                path, "GET", query_params=list(query.items()), response_type="object",
-                auth_settings=["BearerToken"], _return_http_data_only=True,
-            )  # fmt: skip
-        except ApiException as error:
-            raise NotListed(error.status or 0, str(error.reason)) from None
+        request = api.param_serialize("GET", path, query_params=list(query.items()), auth_settings=["BearerToken"])
+        answer = api.call_api(*request)
+        body = answer.read()
+        if answer.status != 200:
+            raise NotListed(answer.status, str(answer.reason))
+        return json.loads(body)
 
-    return collect(get)
+    try:
+        return collect(get)
+    except HTTPError as error:
+        raise SnapshotError(f"--kubeconfig {kubeconfig}: {error}") from None
 
 
 def collect(get: Get) -> tuple[ClusterSnapshot, list[str]]:
