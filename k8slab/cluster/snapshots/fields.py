@@ -1,7 +1,8 @@
 """What is kept of a real cluster's objects: the fields that scheduling reads, and nothing else.
 
 Everything not named here is dropped while a file is read: environment, commands, arguments, probes and volume sources
-of Pods, every annotation (with it the last applied manifest), managed fields, and Secrets and ConfigMaps as a whole.
+of Pods, annotations (with them the last applied manifest; those few that volume plugins read stay), managed fields, and
+Secrets and ConfigMaps as a whole.
 
 >>> from k8slab.cluster.snapshots.fields import kept
 >>> kept({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"token": "hush"}},
@@ -32,6 +33,17 @@ _METADATA: Shape = {
     **_all("generation"),
     "ownerReferences": _all("apiVersion", "kind", "name", "uid", "controller"),
 }
+_WITH_VOLUME_NOTES: Shape = {
+    **_METADATA,
+    "annotations": _all(
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "storage.alpha.kubernetes.io/migrated-plugins",
+        "volume.beta.kubernetes.io/storage-class",
+        "volume.kubernetes.io/selected-node",
+    ),
+}
+"""What the volume plugins read of annotations."""
 _CONTAINER: Shape = {
     **_all("name", "image", "resources", "restartPolicy"),
     "ports": _all("containerPort", "hostIP", "hostPort", "protocol", "name"),
@@ -79,7 +91,7 @@ _NODE: Shape = {
     },
 }
 _SELECTING: Shape = {"metadata": _METADATA, "spec": _all("selector")}
-_WHOLE_SPEC: Shape = {"metadata": _METADATA, **_all("spec", "status")}
+_WHOLE_SPEC: Shape = {"metadata": _WITH_VOLUME_NOTES, **_all("spec", "status")}
 
 
 class KeptKind(NamedTuple):
@@ -122,7 +134,7 @@ KINDS: Mapping[tuple[str, str], KeptKind] = dict(
             "v1",
             "persistentvolumes",
             {
-                "metadata": _METADATA,
+                "metadata": _WITH_VOLUME_NOTES,
                 "spec": {
                     **_all("accessModes", "capacity", "claimRef", "nodeAffinity", "storageClassName", "volumeMode"),
                     "csi": _all("driver", "volumeHandle"),
@@ -138,6 +150,13 @@ KINDS: Mapping[tuple[str, str], KeptKind] = dict(
             "v1",
             "storageclasses",
             {"metadata": _METADATA, **_all("allowedTopologies", "provisioner", "volumeBindingMode")},
+        ),
+        _row(
+            "VolumeAttachment",
+            "storage.k8s.io",
+            "v1",
+            "volumeattachments",
+            {"metadata": _METADATA, "spec": {**_all("attacher", "nodeName"), "source": _all("persistentVolumeName")}},
         ),
         _row("CSINode", "storage.k8s.io", "v1", "csinodes", _WHOLE_SPEC),
         _row("CSIDriver", "storage.k8s.io", "v1", "csidrivers", _WHOLE_SPEC),

@@ -108,8 +108,7 @@ class ClusterSnapshot:
 
     def lister(self) -> ObjectLister:
         """What plugins may look up."""
-        rest = {gvr: list(found.values()) for gvr, found in self._objects.items() if gvr not in (NODES, PODS)}
-        return ObjectLister(rest)
+        return ObjectLister({gvr: list(found.values()) for gvr, found in self._objects.items()})
 
     def for_scheduling(self) -> Snapshot:
         """The Nodes with their Pods, in the scheduler's order."""

@@ -207,6 +207,17 @@ def test_nothing_secret_is_kept() -> None:
     assert len(list(snapshot)) == 4  # without the Secret and the ConfigMap
 
 
+def test_of_a_claim_what_binding_noted_is_kept_and_no_other_annotation() -> None:
+    notes = {"pv.kubernetes.io/bind-completed": "yes", "volume.kubernetes.io/selected-node": "n1", "token": HUSH}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "namespace": "d", "annotations": notes},
+    }
+    [kept] = list(ClusterSnapshot.of([claim]))
+    assert dict(kept["metadata"]["annotations"]) == {k: v for k, v in notes.items() if k != "token"}
+
+
 def test_every_field_that_plugins_read_is_kept() -> None:
     """What the scheduler's own modules read of a Pod's spec, by name."""
     spec = {
