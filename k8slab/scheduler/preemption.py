@@ -34,6 +34,7 @@ from k8slab.scheduler.framework import (
     PodInfo,
     Status,
     namespace_of,
+    priority_of,
 )
 
 __all__ = [
@@ -137,7 +138,7 @@ def select_victims_on_node(
     handle: Handle, state: CycleState, pod: Object, node: NodeInfo, pdbs: Iterable[Object]
 ) -> tuple[tuple[PodInfo, ...], int, Status]:
     """(victims, how many of them break a budget, verdict). Changes `state` and `node`: give it copies."""
-    mine = PodInfo(pod).priority
+    mine = priority_of(pod)
     potential = [info for info in node.pods.values() if info.priority < mine]
 
     def leave(info: PodInfo) -> None:
@@ -242,5 +243,6 @@ def best_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
         if len(left) < 2:
             break
         harm = [criterion(candidate) for candidate in left]
-        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == min(harm)]
+        least = min(harm)
+        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == least]
     return left

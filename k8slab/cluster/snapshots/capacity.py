@@ -168,15 +168,10 @@ def _place_one(frameworks: Mapping[str, Framework], pod: Object, nodes: Snapshot
 def _evict(result: ScheduleResult, nodes: Snapshot) -> tuple[str, ...]:
     """Take the victims that PostFilter chose off their Node."""
     choice = result.post_filter.preemption if result.post_filter is not None else None
-    node = nodes.get(choice.node) if choice is not None else None
-    if choice is None or node is None:
+    if choice is None:
         return ()
-    left = node.clone()
     for victim in choice.victims:
-        left.remove_pod(victim.key)
-    nodes.generation += 1
-    left.generation = nodes.generation
-    nodes.update(left)
+        nodes.take_away(victim.key, choice.node)
     return tuple(victim.key for victim in choice.victims)
 
 
