@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import k8slab
-from k8slab.cli import drill, lab, progress, run
+from k8slab.cli import drill, explain_pending, lab, progress, run, simulate
 
 __all__ = ["main"]
 
@@ -21,6 +21,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run.add_parser(commands)
+    explain_pending.add_parser(commands)
+    simulate.add_parsers(commands)
     lab.add_parsers(commands)
     drill.add_parser(commands)
     progress.add_parser(commands)

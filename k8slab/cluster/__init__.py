@@ -10,6 +10,8 @@ pod/one created
 True
 >>> cluster.close()
 
+`ClusterSnapshot` reads the dump of a real cluster, `Pending` says why Pods of it are pending.
+
 The caller's duties: `run` or `step` to let time pass; `close` when done.
 
 Simplified: one controller manager, no leader election; no authorization, so every client may do anything.
@@ -18,8 +20,18 @@ Simplified: one controller manager, no leader election; no authorization, so eve
 from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
 from k8slab.cluster.cluster import Cluster
 from k8slab.cluster.explain import Explanation, Why
-from k8slab.cluster.gangs import Change, GangCluster, GangTimeline
+from k8slab.cluster.gangs import GangChange, GangCluster, GangTimeline
 from k8slab.cluster.not_simulated import not_simulated
+from k8slab.cluster.snapshots import (
+    Change,
+    ClusterSnapshot,
+    Eviction,
+    Finding,
+    Pending,
+    PodState,
+    Remedy,
+    SnapshotError,
+)
 from k8slab.cluster.sources import manifest_files
 
 __all__ = [
@@ -28,9 +40,17 @@ __all__ = [
     "ApplyResult",
     "Change",
     "Cluster",
+    "ClusterSnapshot",
+    "Eviction",
     "Explanation",
+    "Finding",
+    "GangChange",
     "GangCluster",
     "GangTimeline",
+    "Pending",
+    "PodState",
+    "Remedy",
+    "SnapshotError",
     "Why",
     "manifest_files",
     "not_simulated",

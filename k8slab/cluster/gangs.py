@@ -32,7 +32,7 @@ from k8slab.scheduler.plugins import coscheduling
 from k8slab.scheduler.runtime import Factory
 from k8slab.sim import Component, Loop, TraceEvent
 
-__all__ = ["Change", "GangCluster", "GangTimeline"]
+__all__ = ["GangChange", "GangCluster", "GangTimeline"]
 
 ADMISSION_OFF = ("ServiceAccount", "TaintNodesByCondition")
 IN_TREE = {"GenericWorkload": True, "GangScheduling": True}
@@ -47,7 +47,7 @@ _STATES = {
 }
 
 
-class Change(NamedTuple):
+class GangChange(NamedTuple):
     """A member is in another state from `at_ms` on: pending, reserved, waiting, allowed, bound, rejected or failed."""
 
     at_ms: int
@@ -60,8 +60,8 @@ class GangTimeline:
     """What happened to the members of gangs, read from a trace event by event."""
 
     def __init__(self) -> None:
-        self.rows: list[Change] = []
-        self._now: dict[str, Change] = {}
+        self.rows: list[GangChange] = []
+        self._now: dict[str, GangChange] = {}
 
     def see(self, event: TraceEvent) -> None:
         """The next event."""
@@ -70,13 +70,13 @@ class GangTimeline:
             return
         who, node = str(data.get("key", "")).rpartition("/")[2], str(data.get("node", ""))
         if event.kind == "schedule.queue":
-            self._enter(Change(event.now_ms, who, "pending"))
+            self._enter(GangChange(event.now_ms, who, "pending"))
         elif event.kind == "event.record" and data.get("reason") == "Scheduled":
-            self._enter(Change(event.now_ms, who, "bound", self.node_of(who)))
+            self._enter(GangChange(event.now_ms, who, "bound", self.node_of(who)))
         elif event.kind in _STATES:
-            self._enter(Change(event.now_ms, who, _STATES[event.kind], node))
+            self._enter(GangChange(event.now_ms, who, _STATES[event.kind], node))
 
-    def _enter(self, change: Change) -> None:
+    def _enter(self, change: GangChange) -> None:
         before = self._now.get(change.who)
         if before is None or (before.state, before.node) != (change.state, change.node):
             self._now[change.who] = change

@@ -225,15 +225,11 @@ class Framework:
         self._active_filters: dict[frozenset[str], list[FilterPlugin]] = {}  # which sit out is nearly always the same
         self._active_extensions: dict[frozenset[str], list[PreFilterExtensions]] = {}
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
+        whose = f"profile with scheduler name {go_quote(self.profile_name)}"
         if len(queue_sort) != 1:
-            raise ValueError(
-                f"only one queue sort plugin required for profile with scheduler name {go_quote(self.profile_name)}, "
-                f"but got {len(queue_sort)}"
-            )
+            raise ValueError(f"only one queue sort plugin required for {whose}, but got {len(queue_sort)}")
         if not self.bind_plugins:
-            raise ValueError(
-                f"at least one bind plugin is needed for profile with scheduler name {go_quote(self.profile_name)}"
-            )
+            raise ValueError(f"at least one bind plugin is needed for {whose}")
         self.queue_sort_plugin = queue_sort[0]
 
     # -- Handle ------------------------------------------------------------------------------------

@@ -1,0 +1,247 @@
+"""`k8slab simulate schedule SNAPSHOT...`: what if there were more Pods, more Nodes, other verdicts.
+
+Simplified: nothing; this module has no upstream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from k8slab.cli.explain_pending import scheduler_config, some_of
+from k8slab.cli.files import file_name, trouble
+
+if TYPE_CHECKING:
+    from k8slab.api.objects import Object
+    from k8slab.cluster.snapshots import ClusterSnapshot, WhatIfAnswer, WhatIfRecording
+
+__all__ = ["add_parsers", "replay", "schedule"]
+
+MOST_ROWS = 40
+
+
+def add_parsers(commands: Any) -> None:
+    """Add `simulate schedule` and `simulate replay` to the subcommands."""
+    parser = commands.add_parser("simulate", help="what-ifs on the dump of a real cluster")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    what = verbs.add_parser(
+        "schedule",
+        help="where more Pods would go, and how many fit",
+        description="Place the pending Pods of a dump and those of --add on its Nodes and more of them. Exit code: 0 "
+        "all were placed, 1 some stay pending, or an input cannot be used, 2 wrong usage.",
+    )
+    what.add_argument("snapshot", nargs="+", metavar="SNAPSHOT", type=file_name,
+                      help="dumps in JSON or YAML: files, folders, or - for standard input")  # fmt: skip
+    what.add_argument("--add", action="append", default=[], metavar="FILE", type=file_name,
+                      help="manifests of Pods or workloads to place, too (again for more files)")  # fmt: skip
+    what.add_argument("--nodes", type=_count, default=0, metavar="N", help="more Nodes like the template")
+    what.add_argument("--node-template", metavar="NAME|FILE",
+                      help="a Node of the dump, or a manifest (default: the first that is in service)")  # fmt: skip
+    what.add_argument("--config", type=file_name, metavar="FILE", help="the scheduler's KubeSchedulerConfiguration")
+    what.add_argument("--mock", type=file_name, metavar="FILE", help="results to put in the place of plugins' own")
+    what.add_argument("--fill", action="store_true", help="also count how many copies more would fit")
+    what.add_argument("--seed", default="7", help="seed for ties between Nodes (default 7)")
+    what.add_argument("--record", type=file_name, metavar="FILE", help="write a recording for `simulate replay`")
+    what.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format (default table)")
+    what.set_defaults(handler=schedule)
+    again = verbs.add_parser("replay", help="run a recording again; exit code 1 if its answer is another one now")
+    again.add_argument("recording", metavar="FILE", type=file_name, help="what `simulate schedule --record` wrote")
+    again.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format (default table)")
+    again.set_defaults(handler=replay)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 10000")
+    return int(text)
+
+
+def schedule(args: argparse.Namespace) -> int:
+    """Carry out `simulate schedule`; returns the exit code."""
+    if args.record is not None and not Path(args.record).absolute().parent.is_dir():
+        print(f"k8slab simulate schedule: --record {args.record}: expected a folder that exists", file=sys.stderr)
+        return 2
+    try:
+        recording, notes = _recording(args)
+        answer = recording.run()
+        if args.record is not None:
+            Path(args.record).write_text(recording.dump(), encoding="utf-8")
+    except OSError as error:
+        print(f"error: {trouble(error)}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    _print(answer, notes, args.output)
+    return 1 if answer.pending else 0
+
+
+def replay(args: argparse.Namespace) -> int:
+    """Carry out `simulate replay`; returns the exit code."""
+    from k8slab.cluster.snapshots import WhatIfRecording
+
+    try:
+        text = Path(args.recording).read_text(encoding="utf-8")
+        recording, expected = WhatIfRecording.load(text, args.recording)
+        answer, same = recording.run(), recording.answers_as(expected)
+    except OSError as error:
+        print(f"error: {trouble(error)}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    _print(answer, [], args.output)
+    if not same:
+        print(f"error: {args.recording}: the answer is not the recorded one", file=sys.stderr)
+    return 0 if same else 1
+
+
+# -- what goes in --------------------------------------------------------------------------------------
+
+
+def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
+    from k8slab.cluster.snapshots import ClusterSnapshot, WhatIfRecording, more_nodes
+
+    snapshot = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer)
+    added, beside = _added(args.add)
+    whole = ClusterSnapshot.of([*snapshot, *beside], "--add", server_version=snapshot.server_version)
+    new_nodes = more_nodes(whole, _template(whole, args.node_template), args.nodes) if args.nodes else []
+    if not whole.nodes and not new_nodes:
+        raise ValueError(
+            f"{', '.join(args.snapshot)}: no Node in there, expected some (or --nodes and --node-template)"
+        )
+    recording = WhatIfRecording(
+        list(whole),
+        added,
+        new_nodes,
+        _config(args.config),
+        [] if args.mock is None else _mocks(Path(args.mock)),
+        int(args.seed) if args.seed.isdecimal() else args.seed,
+        args.fill,
+        whole.server_version,
+    )
+    return recording, snapshot.notes()
+
+
+def _config(name: str | None) -> str:
+    """The text of a configuration that can be used."""
+    if name is None:
+        return ""
+    scheduler_config(Path(name))
+    return Path(name).read_text(encoding="utf-8")
+
+
+def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:
+    """(Pods to place, objects that belong into the snapshot: what selects those Pods, priority classes, ...)."""
+    from k8slab.api.manifests import load_manifests
+    from k8slab.cluster import manifest_files
+    from k8slab.cluster.snapshots import ELSEWHERE, WORKLOADS, owner_of, pods_of
+
+    pods: list[Object] = []
+    beside: list[Object] = []
+    for name in files:
+        for path in manifest_files(Path(name)):
+            for manifest in load_manifests(path.read_bytes(), source=str(path)):
+                kind = manifest.object["kind"]
+                if kind in (*WORKLOADS, *ELSEWHERE, "Pod"):
+                    pods += pods_of(manifest)
+                beside += [owner_of(manifest.object)] if kind in WORKLOADS else []
+                beside += [manifest.object] if kind not in (*WORKLOADS, "Pod") else []
+    return pods, beside
+
+
+def _template(snapshot: ClusterSnapshot, name: str | None) -> Object:
+    """The Node that new ones are like: of the snapshot, or of a file."""
+    from k8slab.api.manifests import load_manifests
+
+    nodes = {node["metadata"]["name"]: node for node in snapshot.nodes}
+    if name is None:
+        in_service = [node for node in nodes.values() if not (node.get("spec") or {}).get("unschedulable")]
+        if not in_service:
+            raise ValueError("--nodes: no Node of the snapshot is in service, expected --node-template")
+        return in_service[0]
+    if name in nodes:
+        return nodes[name]
+    path = Path(name)
+    if not path.is_file():
+        raise ValueError(f"--node-template {name!r}: expected a Node of the snapshot or a file with one")
+    from k8slab.cluster.snapshots import ClusterSnapshot as Read
+
+    found = Read.of([m.object for m in load_manifests(path.read_bytes(), source=name)], name).nodes
+    if len(found) != 1:
+        raise ValueError(f"--node-template {name}: {len(found)} Nodes, expected one")
+    return found[0]
+
+
+def _mocks(path: Path) -> list[Any]:
+    from k8slab.api.yaml_json import YAMLError, parse_documents
+    from k8slab.cluster.snapshots import mocked_results
+
+    found: list[Any] = []
+    for document in parse_documents(path.read_bytes()):
+        if isinstance(document, YAMLError):
+            raise ValueError(f"{path}, line {document.line}, column {document.column}: {document.message}")
+        mocked_results(document.value, str(path))
+        found += document.value
+    return found
+
+
+# -- what comes out ------------------------------------------------------------------------------------
+
+
+def _print(answer: WhatIfAnswer, notes: Sequence[str], output: str) -> None:
+    from k8slab.cluster.snapshots import what_if_report
+
+    if output == "json":
+        report = {"schema": "k8slab/simulate-schedule/1", "notes": list(notes), **what_if_report(answer)}
+        print(json.dumps(report, indent=2, ensure_ascii=False))
+        return
+    print("\n".join([*(f"note: {note}" for note in notes), *_text(answer)]))
+
+
+def _text(answer: WhatIfAnswer) -> list[str]:
+    from k8slab.table import Table
+
+    placed = [p for p in answer.placements if p.node]
+    lines = [f"{len(placed)} of {len(answer.placements)} Pods placed"]
+    if answer.new_nodes:
+        lines.append(f"{len(answer.new_nodes)} more nodes: {some_of(answer.new_nodes, 3)}")
+    if len(placed) <= MOST_ROWS:
+        rows = [(p.pod, p.node, ", ".join(p.evicted)) for p in placed]
+        lines += ["", str(Table(rows, ("POD", "NODE", "EVICTED")))] if rows else []
+    else:
+        by_node: dict[str, list[str]] = {}
+        for p in placed:
+            by_node.setdefault(p.node, []).append(p.pod)
+        counted = [(node, len(pods), some_of(pods, 2)) for node, pods in by_node.items()]
+        lines += ["", str(Table(counted, ("NODE", "PODS", "WHICH")))]
+        lines += [f"evicted for {p.pod}: {', '.join(p.evicted)}" for p in placed if p.evicted]
+    for message, pods in _by_message(answer).items():
+        lines += ["", f"pending: {some_of(pods, 3)}", f"  {message}"]
+    lines += [""] + [f"room for {number} more like {pod}" for pod, number in answer.room.items()]
+    usage = [(u.resource, *(_amount(u.resource, n) for n in u[1:]), _percent(u)) for u in answer.usage]
+    return [*lines, str(Table(usage, ("REQUESTED", "ALLOCATABLE", "BEFORE", "AFTER", "OF IT")))]
+
+
+def _by_message(answer: WhatIfAnswer) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for placement in answer.pending:
+        found.setdefault(placement.message, []).append(placement.pod)
+    return found
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource == "cpu":
+        return f"{amount / 1000:g}"
+    return f"{amount / 2**30:.1f}Gi" if resource == "memory" else str(amount)
+
+
+def _percent(usage: Any) -> str:
+    def of(part: int) -> str:
+        return f"{100 * part / usage.allocatable:.0f} %" if usage.allocatable else "-"
+
+    return f"{of(usage.before)} -> {of(usage.after)}"

@@ -1,0 +1,219 @@
+"""What if: more Pods, more Nodes. Which Node each Pod lands on, which stay pending and why, and how many more fit.
+
+Pods come as the scheduling queue would give them out: the higher priority first, among equals those that are pending in
+the snapshot before the new ones. A Pod that preempts takes the Node when its victims are gone.
+
+>>> from k8slab.cluster.snapshots import ClusterSnapshot, WhatIf
+>>> node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"},
+...         "status": {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "110"}}}
+>>> web = {"metadata": {"name": "web"},
+...        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "750m"}}}]}}
+>>> answer = WhatIf(ClusterSnapshot.of([node]), [web]).run(fill=True)
+>>> answer.placements[0].node, answer.room
+('n1', {'default/web': 1})
+
+Upstream: none (kube-scheduler-simulator and cluster-capacity answer parts of it)
+Simplified: Pods that are evicted are gone; the replacements that their owners would make are not added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from k8slab.api.objects import Object
+from k8slab.api.pods import pod_priority
+from k8slab.cluster.snapshots.changes import copy_of
+from k8slab.cluster.snapshots.mocks import MockedResult, mock
+from k8slab.cluster.snapshots.pending import frameworks_for
+from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
+from k8slab.cluster.snapshots.stream import SnapshotError
+from k8slab.scheduler import Framework, KubeSchedulerConfiguration, ScheduleResult, Snapshot
+from k8slab.scheduler.event_handlers import scheduler_name
+from k8slab.scheduler.framework import pod_key
+
+__all__ = ["Placement", "Usage", "WhatIf", "WhatIfAnswer", "more_nodes"]
+
+MOST_COPIES = 100_000
+
+
+class Placement(NamedTuple):
+    """What became of one Pod: its `node`, or "" and the `message`; `evicted`: who had to go for it."""
+
+    pod: str
+    node: str
+    message: str = ""
+    is_new: bool = True
+    evicted: tuple[str, ...] = ()
+
+
+class Usage(NamedTuple):
+    """How much of one resource is requested: cpu in milli, memory in bytes, pods as a number."""
+
+    resource: str
+    allocatable: int
+    before: int
+    after: int
+
+
+@dataclass
+class WhatIfAnswer:
+    """`room`: by Pod, how many copies more would fit (after all that was placed); `nodes`: names with Pods on them."""
+
+    placements: list[Placement]
+    usage: list[Usage]
+    room: dict[str, int] = field(default_factory=dict)
+    new_nodes: list[str] = field(default_factory=list)
+
+    @property
+    def pending(self) -> list[Placement]:
+        """Pods that found no Node."""
+        return [placement for placement in self.placements if not placement.node]
+
+
+def more_nodes(snapshot: ClusterSnapshot, like: Object, number: int) -> list[Object]:
+    """So many fresh Nodes like this one."""
+    taken = {node["metadata"]["name"] for node in snapshot.nodes}
+    names = (f"{like['metadata']['name']}-copy{n}" for n in range(1, number + len(taken) + 1))
+    free = [name for name in names if name not in taken][:number]
+    return [copy_of(like, name) for name in free]
+
+
+class WhatIf:
+    """A snapshot with more Pods (`add`, of which each is one Pod) and more Nodes. Run it as often as you like."""
+
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        add: Sequence[Object] = (),
+        new_nodes: Sequence[Object] = (),
+        *,
+        config: KubeSchedulerConfiguration | None = None,
+        mocks: Sequence[MockedResult] = (),
+        seed: int | str = 7,
+    ) -> None:
+        self._snapshot, self._new_nodes = snapshot, list(new_nodes)
+        self._config, self._mocks, self._seed = config, list(mocks), seed
+        self._add = [snapshot.with_priority(pod) for pod in add]
+        taken = {pod_key(pod) for pod in snapshot.pods}
+        for pod in self._add:
+            if pod_key(pod) in taken:
+                raise SnapshotError(f"pod {pod_key(pod)}: is there already, expected another name")
+            taken.add(pod_key(pod))
+
+    def run(self, *, fill: bool = False) -> WhatIfAnswer:
+        """Place everything. `fill`: then see how many more of each new Pod fit, each kind by itself."""
+        frameworks = frameworks_for(self._snapshot, self._config, seed=self._seed)
+        for framework in frameworks.values():
+            framework.algorithm.memo = None if self._mocks else framework.algorithm.memo
+            mock(framework, self._mocks)
+        nodes = Snapshot.of([*self._snapshot.nodes, *self._new_nodes], self._snapshot.pods)
+        before = [(info.requested.milli_cpu, info.requested.memory, len(info.pods)) for info in nodes.nodes]
+        placements = self._place(frameworks, nodes)
+        usage = _usage(nodes, before)
+        room = {}
+        for pod in self._kinds() if fill else ():
+            room[pod_key(pod)] = _copies(frameworks[scheduler_name(pod)], pod, _copied(nodes))
+        return WhatIfAnswer(placements, usage, room, [node["metadata"]["name"] for node in self._new_nodes])
+
+    def _kinds(self) -> list[Object]:
+        """One new Pod of each owner and spec."""
+        found: dict[str, Object] = {}
+        for pod in self._add:
+            found.setdefault(str((pod["metadata"].get("ownerReferences"), pod["spec"])), pod)
+        return list(found.values())
+
+    def _place(self, frameworks: Mapping[str, Framework], nodes: Snapshot) -> list[Placement]:
+        known = [pod for pod in self._snapshot.pending if not pod["metadata"].get("deletionTimestamp")]
+        queue = [(self._snapshot.with_priority(pod), False) for pod in known] + [(pod, True) for pod in self._add]
+        queue.sort(key=lambda entry: -pod_priority(entry[0]))
+        found: dict[str, Placement] = {}
+        again = True
+        while again:  # an eviction may have made room for Pods that came before it
+            again = False
+            for pod, is_new in queue:
+                earlier = found.get(pod_key(pod))
+                if earlier is None or not earlier.node:
+                    found[pod_key(pod)] = placed = _place_one(frameworks, pod, nodes, is_new=is_new)
+                    again = again or bool(placed.evicted)
+                    for key in placed.evicted:
+                        if key in found:  # it was placed by us; it may find another Node
+                            found[key] = found[key]._replace(node="", message=f"evicted for {placed.pod}")
+        return list(found.values())
+
+
+def _place_one(frameworks: Mapping[str, Framework], pod: Object, nodes: Snapshot, *, is_new: bool) -> Placement:
+    key, name = pod_key(pod), scheduler_name(pod)
+    framework = frameworks.get(name)
+    if framework is None:
+        return Placement(key, "", f"spec.schedulerName is {name}, not among {', '.join(frameworks)}", is_new)
+    for plugin in framework.pre_enqueue_plugins:
+        status = plugin.pre_enqueue(pod)
+        if not status.is_success:
+            return Placement(key, "", status.message, is_new)
+    result = framework.schedule(pod, nodes)
+    evicted: tuple[str, ...] = ()
+    if not result.node and (evicted := _evict(result, nodes)):
+        assert result.post_filter is not None  # somebody was evicted
+        nominated = {**(pod.get("status") or {}), "nominatedNodeName": result.post_filter.nominated_node_name}
+        result = framework.schedule({**pod, "status": nominated}, nodes)
+    if not result.node:
+        return Placement(key, "", result.message, is_new, evicted)
+    nodes.assume({**pod, "spec": {**pod["spec"], "nodeName": result.node}}, result.node)
+    framework.nominator.delete(pod)
+    return Placement(key, result.node, "", is_new, evicted)
+
+
+def _evict(result: ScheduleResult, nodes: Snapshot) -> tuple[str, ...]:
+    """Take the victims that PostFilter chose off their Node."""
+    choice = result.post_filter.preemption if result.post_filter is not None else None
+    if choice is None:
+        return ()
+    for victim in choice.victims:
+        nodes.take_away(victim.key, choice.node)
+    return tuple(victim.key for victim in choice.victims)
+
+
+def _copied(nodes: Snapshot) -> Snapshot:
+    made = Snapshot()
+    made.replace([info.clone() for info in nodes.nodes])
+    made.image_nodes, made.generation = dict(nodes.image_nodes), nodes.generation
+    return made
+
+
+def _copies(framework: Framework, pod: Object, nodes: Snapshot) -> int:
+    """How many more Pods like this one find a Node, without evicting anybody."""
+    spec = {**pod["spec"], "preemptionPolicy": "Never"}
+    for number in range(MOST_COPIES):
+        metadata = {**pod["metadata"], "name": f"{pod['metadata']['name']}-more{number}", "uid": None}
+        copy = {**pod, "metadata": metadata, "spec": spec}
+        result = framework.schedule(copy, nodes)
+        if not result.node:
+            return number
+        nodes.assume({**copy, "spec": {**spec, "nodeName": result.node}}, result.node)
+    return MOST_COPIES
+
+
+def _usage(nodes: Snapshot, before: Sequence[tuple[int, int, int]]) -> list[Usage]:
+    infos = nodes.nodes
+    return [
+        Usage(
+            "cpu",
+            sum(info.allocatable.milli_cpu for info in infos),
+            sum(cpu for cpu, _, _ in before),
+            sum(info.requested.milli_cpu for info in infos),
+        ),
+        Usage(
+            "memory",
+            sum(info.allocatable.memory for info in infos),
+            sum(memory for _, memory, _ in before),
+            sum(info.requested.memory for info in infos),
+        ),
+        Usage(
+            "pods",
+            sum(info.allocatable.allowed_pod_number for info in infos),
+            sum(pods for _, _, pods in before),
+            sum(len(info.pods) for info in infos),
+        ),
+    ]

@@ -1,0 +1,204 @@
+"""What is kept of a real cluster's objects: the fields that scheduling reads, and nothing else.
+
+Everything not named here is dropped while a file is read: environment, commands, arguments, probes and volume sources
+of Pods, annotations (with them the last applied manifest; those few that volume plugins read stay), managed fields, and
+Secrets and ConfigMaps as a whole.
+
+>>> from k8slab.cluster.snapshots.fields import kept
+>>> kept({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"token": "hush"}},
+...       "spec": {"containers": [{"name": "c", "env": [{"name": "P", "value": "hush"}]}]}})
+{'kind': 'Pod', 'apiVersion': 'v1', 'metadata': {'name': 'a'}, 'spec': {'containers': [{'name': 'c'}]}}
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from k8slab.api.scheme import GVR
+
+__all__ = ["KINDS", "KeptKind", "kept"]
+
+Shape: TypeAlias = "Mapping[str, Shape | None]"
+"""Field -> what of it is kept; None: all of it. A list is kept item by item."""
+
+
+def _all(*names: str) -> dict[str, Shape | None]:
+    return dict.fromkeys(names)
+
+
+_METADATA: Shape = {
+    **_all("name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp", "resourceVersion"),
+    **_all("generation"),
+    "ownerReferences": _all("apiVersion", "kind", "name", "uid", "controller"),
+}
+_WITH_VOLUME_NOTES: Shape = {
+    **_METADATA,
+    "annotations": _all(
+        "pv.kubernetes.io/bind-completed",
+        "pv.kubernetes.io/bound-by-controller",
+        "storage.alpha.kubernetes.io/migrated-plugins",
+        "volume.beta.kubernetes.io/storage-class",
+        "volume.kubernetes.io/selected-node",
+    ),
+}
+"""What the volume plugins read of annotations."""
+_CONTAINER: Shape = {
+    **_all("name", "image", "resources", "restartPolicy"),
+    "ports": _all("containerPort", "hostIP", "hostPort", "protocol", "name"),
+}
+_STATUS_OF_CONTAINER = _all("name", "resources", "allocatedResources")
+_DISK = {
+    "gcePersistentDisk": _all("pdName", "readOnly"),
+    "awsElasticBlockStore": _all("volumeID", "readOnly"),
+    "azureDisk": _all("diskName", "diskURI"),
+    "iscsi": _all("targetPortal", "iqn", "lun", "readOnly"),
+    "rbd": _all("monitors", "pool", "image", "readOnly"),
+    "cinder": _all("volumeID"),
+}
+_POD: Shape = {
+    "metadata": _METADATA,
+    "spec": {
+        **_all("affinity", "hostNetwork", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority"),
+        **_all("priorityClassName", "resourceClaims", "resources", "schedulerName", "schedulingGates"),
+        **_all("tolerations", "topologySpreadConstraints", "schedulingGroup", "workloadRef"),
+        "containers": _CONTAINER,
+        "initContainers": _CONTAINER,
+        "volumes": {
+            "name": None,
+            "persistentVolumeClaim": _all("claimName", "readOnly"),
+            "ephemeral": {"volumeClaimTemplate": {"spec": _all("accessModes", "resources", "storageClassName")}},
+            "csi": _all("driver"),
+            **_DISK,
+        },
+    },
+    "status": {
+        **_all("phase", "startTime", "nominatedNodeName", "resourceClaimStatuses", "resources", "allocatedResources"),
+        **_all("resize"),
+        "conditions": _all("type", "status", "reason", "message", "lastTransitionTime"),
+        "containerStatuses": _STATUS_OF_CONTAINER,
+        "initContainerStatuses": _STATUS_OF_CONTAINER,
+    },
+}
+_NODE: Shape = {
+    "metadata": _METADATA,
+    "spec": _all("taints", "unschedulable"),
+    "status": {
+        **_all("allocatable", "declaredFeatures"),
+        "images": _all("names", "sizeBytes"),
+        "nodeInfo": _all("kubeletVersion"),
+    },
+}
+_SELECTING: Shape = {"metadata": _METADATA, "spec": _all("selector")}
+_WHOLE_SPEC: Shape = {"metadata": _WITH_VOLUME_NOTES, **_all("spec", "status")}
+
+
+class KeptKind(NamedTuple):
+    """One kind: its resource, and what is kept of its objects."""
+
+    gvr: GVR
+    shape: Shape
+
+
+def _row(kind: str, group: str, version: str, plural: str, shape: Shape) -> tuple[tuple[str, str], KeptKind]:
+    return (group, kind), KeptKind(GVR(group, version, plural), shape)
+
+
+KINDS: Mapping[tuple[str, str], KeptKind] = dict(
+    (
+        _row("Pod", "", "v1", "pods", _POD),
+        _row("Node", "", "v1", "nodes", _NODE),
+        _row("Namespace", "", "v1", "namespaces", {"metadata": _METADATA}),
+        _row("Service", "", "v1", "services", _SELECTING),
+        _row("ReplicationController", "", "v1", "replicationcontrollers", _SELECTING),
+        _row("ReplicaSet", "apps", "v1", "replicasets", _SELECTING),
+        _row("StatefulSet", "apps", "v1", "statefulsets", _SELECTING),
+        _row(
+            "PriorityClass",
+            "scheduling.k8s.io",
+            "v1",
+            "priorityclasses",
+            {"metadata": _METADATA, **_all("value", "globalDefault", "preemptionPolicy")},
+        ),
+        _row(
+            "PodDisruptionBudget",
+            "policy",
+            "v1",
+            "poddisruptionbudgets",
+            {"metadata": _METADATA, "spec": _all("selector"), "status": _all("disruptionsAllowed", "disruptedPods")},
+        ),
+        _row(
+            "PersistentVolume",
+            "",
+            "v1",
+            "persistentvolumes",
+            {
+                "metadata": _WITH_VOLUME_NOTES,
+                "spec": {
+                    **_all("accessModes", "capacity", "claimRef", "nodeAffinity", "storageClassName", "volumeMode"),
+                    "csi": _all("driver", "volumeHandle"),
+                    **_DISK,
+                },
+                "status": _all("phase"),
+            },
+        ),
+        _row("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", _WHOLE_SPEC),
+        _row(
+            "StorageClass",
+            "storage.k8s.io",
+            "v1",
+            "storageclasses",
+            {"metadata": _METADATA, **_all("allowedTopologies", "provisioner", "volumeBindingMode")},
+        ),
+        _row(
+            "VolumeAttachment",
+            "storage.k8s.io",
+            "v1",
+            "volumeattachments",
+            {"metadata": _METADATA, "spec": {**_all("attacher", "nodeName"), "source": _all("persistentVolumeName")}},
+        ),
+        _row("CSINode", "storage.k8s.io", "v1", "csinodes", _WHOLE_SPEC),
+        _row("CSIDriver", "storage.k8s.io", "v1", "csidrivers", _WHOLE_SPEC),
+        _row(
+            "CSIStorageCapacity",
+            "storage.k8s.io",
+            "v1",
+            "csistoragecapacities",
+            {"metadata": _METADATA, **_all("capacity", "maximumVolumeSize", "nodeTopology", "storageClassName")},
+        ),
+    )
+)
+"""By (group, kind): the kinds that scheduling looks at."""
+
+
+def kept(obj: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A new object with the fields that are kept; None for a kind that is not. Wrong types are left to be refused."""
+    group, _, _ = str(obj.get("apiVersion") or "").rpartition("/")
+    row = KINDS.get((group, str(obj.get("kind") or "")))
+    if row is None:
+        return None
+    found: dict[str, Any] = {name: obj[name] for name in ("kind", "apiVersion") if name in obj}
+    found.update(_cut(obj, row.shape))
+    return found
+
+
+def _cut(value: Any, shape: Shape | None) -> Any:
+    if shape is None:
+        return _own(value)
+    if isinstance(value, Mapping):
+        return {name: _cut(value[name], inner) for name, inner in shape.items() if name in value}
+    if isinstance(value, list):
+        return [_cut(item, shape) for item in value]
+    return value
+
+
+def _own(value: Any) -> Any:
+    """A copy whose short texts are shared: 50,000 Pods have few different labels and resources."""
+    if isinstance(value, str):
+        return sys.intern(value) if len(value) < 64 else value
+    if isinstance(value, Mapping):
+        return {sys.intern(str(name)): _own(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_own(item) for item in value]
+    return value

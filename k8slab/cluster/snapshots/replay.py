@@ -1,0 +1,91 @@
+"""Recordings of what-ifs: all that went in, in one file, so that the same answer comes out anywhere.
+
+The objects in it are those of the snapshot, already reduced to what scheduling reads.
+
+Upstream: none (kube-scheduler-simulator records the events of a cluster)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from k8slab.api.objects import Object, thaw
+from k8slab.cluster.snapshots.capacity import WhatIf, WhatIfAnswer
+from k8slab.cluster.snapshots.mocks import mocked_results
+from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
+from k8slab.scheduler import KubeSchedulerConfiguration
+
+__all__ = ["WhatIfRecording", "what_if_report"]
+
+_FORMAT = "k8slab/simulate-schedule/1"
+
+
+class WhatIfRecording(NamedTuple):
+    """A what-if as plain data. `config`: the text of a KubeSchedulerConfiguration, "" for none; `mocks`: as they were
+    written."""
+
+    objects: Sequence[Object]
+    add: Sequence[Object]
+    new_nodes: Sequence[Object]
+    config: str = ""
+    mocks: Sequence[Any] = ()
+    seed: int | str = 7
+    fill: bool = False
+    server_version: str = ""
+
+    def run(self) -> WhatIfAnswer:
+        """The answer: the same every time."""
+        snapshot = ClusterSnapshot.of(self.objects, "recording", server_version=self.server_version)
+        what_if = WhatIf(
+            snapshot,
+            self.add,
+            self.new_nodes,
+            config=KubeSchedulerConfiguration.from_yaml(self.config, source="config") if self.config else None,
+            mocks=mocked_results(list(self.mocks)),
+            seed=self.seed,
+        )
+        return what_if.run(fill=self.fill)
+
+    def dump(self) -> str:
+        """As text, with the hash of the answer: `load` and `run` give it again, byte for byte."""
+        body = {"format": _FORMAT, "answer": _hash(self.run()), **{k: thaw(v) for k, v in self._asdict().items()}}
+        return json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def load(cls, text: str, source: str = "recording") -> tuple[WhatIfRecording, str]:
+        """The recording and the hash of the answer it had. ValueError: it is none, or a part of it is missing."""
+        try:
+            body = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{source}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        if not isinstance(body, dict) or body.get("format") != _FORMAT:
+            found = body.get("format") if isinstance(body, dict) else body
+            raise ValueError(f"{source}: format: {str(found)[:40]!r}: expected {_FORMAT}")
+        for name in (*cls._fields, "answer"):
+            if name not in body:
+                raise ValueError(f"{source}: {name}: missing, expected what `--record` wrote")
+        return cls(**{name: body[name] for name in cls._fields}), str(body["answer"])
+
+    def answers_as(self, expected: str) -> bool:
+        """Whether the answer is still the one with this hash."""
+        return _hash(self.run()) == expected
+
+
+def what_if_report(answer: WhatIfAnswer) -> dict[str, Any]:
+    """An answer as plain data."""
+    return {
+        "placements": [
+            {"pod": p.pod, "node": p.node, "message": p.message, "new": p.is_new, "evicted": list(p.evicted)}
+            for p in answer.placements
+        ],
+        "usage": [usage._asdict() for usage in answer.usage],
+        "room": dict(answer.room),
+        "newNodes": list(answer.new_nodes),
+    }
+
+
+def _hash(answer: WhatIfAnswer) -> str:
+    return hashlib.sha256(json.dumps(what_if_report(answer), sort_keys=True).encode()).hexdigest()
