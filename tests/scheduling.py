@@ -8,7 +8,7 @@ from typing import Any
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, Status
 
-__all__ = ["Scripted", "node", "pod", "profile"]
+__all__ = ["Scripted", "claim", "csi_node", "node", "pod", "profile", "storage_class", "volume"]
 
 
 def node(
@@ -58,6 +58,102 @@ def pod(
     return {
         "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{namespace}-{name}"},
         "spec": {"containers": [container], **placed, **spec},
+    }
+
+
+def claim(
+    name: str,
+    volume_name: str = "",
+    *,
+    storage_class: str = "",
+    size: str = "1Gi",
+    modes: Sequence[str] = ("ReadWriteOnce",),
+    phase: str = "",
+    selected: str = "",
+    **metadata: Any,
+) -> dict[str, Any]:
+    """A PersistentVolumeClaim; with `volume_name` a fully bound one. `selected`: the Node to provision it for."""
+    spec: dict[str, Any] = {"accessModes": list(modes), "resources": {"requests": {"storage": size}}}
+    annotations = {"volume.kubernetes.io/selected-node": selected} if selected else {}
+    if volume_name:
+        spec["volumeName"] = volume_name
+        annotations["pv.kubernetes.io/bind-completed"] = "yes"
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"uid-{name}",
+            **({"annotations": annotations} if annotations else {}),
+            **metadata,
+        },
+        "spec": spec,
+        "status": {"phase": phase or ("Bound" if volume_name else "Pending")},
+    }
+
+
+def volume(
+    name: str,
+    *,
+    claim_ref: str = "",
+    zones: Sequence[str] = (),
+    storage_class: str = "",
+    size: str = "10Gi",
+    modes: Sequence[str] = ("ReadWriteOnce",),
+    csi: str = "",
+    labels: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """A PersistentVolume. `claim_ref`: the claim it is bound to. `zones`: where it may be used. `csi`: its driver."""
+    spec: dict[str, Any] = {"accessModes": list(modes), "capacity": {"storage": size}}
+    if csi:
+        spec["csi"] = {"driver": csi, "volumeHandle": f"handle-{name}"}
+    else:
+        spec["hostPath"] = {"path": f"/{name}"}
+    if claim_ref:
+        spec["claimRef"] = {"name": claim_ref, "namespace": "default", "uid": f"uid-{claim_ref}"}
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    if zones:
+        rule = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": list(zones)}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}}
+    metadata: dict[str, Any] = {"name": name, **({"labels": labels} if labels else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": "Bound" if claim_ref else "Available"},
+    }
+
+
+def storage_class(
+    name: str, *, provisioner: str = "csi.example.com", mode: str = "WaitForFirstConsumer", **more: Any
+) -> dict[str, Any]:
+    """A StorageClass; unless told otherwise its claims wait for their first consumer."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": mode,
+        **more,
+    }
+
+
+def csi_node(name: str, limits: dict[str, int | None]) -> dict[str, Any]:
+    """A CSINode. `limits`: by driver how many volumes it attaches (None: it does not say)."""
+    drivers = [
+        {"name": driver, "nodeID": name, **({} if count is None else {"allocatable": {"count": count}})}
+        for driver, count in limits.items()
+    ]
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": name},
+        "spec": {"drivers": drivers},
     }
 
 

@@ -24,6 +24,9 @@ __all__ = [
     "CONFIGMAPS",
     "CONTROLLERREVISIONS",
     "CRONJOBS",
+    "CSIDRIVERS",
+    "CSINODES",
+    "CSISTORAGECAPACITIES",
     "CUSTOMRESOURCEDEFINITIONS",
     "DAEMONSETS",
     "DEPLOYMENTS",
@@ -55,6 +58,7 @@ __all__ = [
     "SERVICES",
     "STATEFULSETS",
     "STORAGECLASSES",
+    "VOLUMEATTACHMENTS",
     "ResourceInfo",
     "Scheme",
     "Subresource",
@@ -346,5 +350,9 @@ PODDISRUPTIONBUDGETS = GVR("policy", "v1", "poddisruptionbudgets")
 INGRESSES = GVR("networking.k8s.io", "v1", "ingresses")
 NETWORKPOLICIES = GVR("networking.k8s.io", "v1", "networkpolicies")
 STORAGECLASSES = GVR("storage.k8s.io", "v1", "storageclasses")
+CSIDRIVERS = GVR("storage.k8s.io", "v1", "csidrivers")
+CSINODES = GVR("storage.k8s.io", "v1", "csinodes")
+CSISTORAGECAPACITIES = GVR("storage.k8s.io", "v1", "csistoragecapacities")
+VOLUMEATTACHMENTS = GVR("storage.k8s.io", "v1", "volumeattachments")
 RUNTIMECLASSES = GVR("node.k8s.io", "v1", "runtimeclasses")
 CUSTOMRESOURCEDEFINITIONS = GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions")

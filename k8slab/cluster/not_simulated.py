@@ -16,7 +16,7 @@ __all__ = ["not_simulated"]
 _TEMPLATED = (GVK("apps", "", "Deployment"), GVK("apps", "", "ReplicaSet"))
 _POD_FIELDS = ("runtimeClassName", "resourceClaims")
 _CONTAINER_FIELDS = ("command", "args", "envFrom", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle")
-_HARMLESS_VOLUMES = ("emptyDir", "projected", "downwardAPI")
+_HARMLESS_VOLUMES = ("emptyDir", "projected", "downwardAPI", "persistentVolumeClaim", "ephemeral")
 
 
 def not_simulated(obj: Object) -> list[str]:

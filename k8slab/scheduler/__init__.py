@@ -19,7 +19,7 @@ Duties of the caller: whoever uses `schedule` counts the Pod on its Node before 
 plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
 
 Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
-Simplified: the volume plugins are absent; no extenders, pod groups, metrics or leader election.
+Simplified: no extenders, pod groups, metrics or leader election.
 """
 
 import k8slab.scheduler.kinds  # noqa: F401  (adds the rows of this package to the table of event kinds)

@@ -1,21 +1,35 @@
-"""What the scheduler does when its informers tell it of Pods and Nodes: keep the cache, feed and stir the queue.
+"""What the scheduler does when its informers tell it of a change: keep the cache, feed and stir the queue.
 
 Upstream: pkg/scheduler/eventhandlers.go
-Simplified: Pods and Nodes only; pod groups are absent.
+Simplified: pod groups and resource claims are absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from typing import NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
+from k8slab.api.scheme import (
+    CSIDRIVERS,
+    CSINODES,
+    CSISTORAGECAPACITIES,
+    GVR,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    STORAGECLASSES,
+    VOLUMEATTACHMENTS,
+)
 from k8slab.scheduler.cache import Cache
 from k8slab.scheduler.framework import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
     NODE_ADD,
     NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    EventResource,
     image_sizes,
     node_changes,
     pod_changes,
@@ -25,7 +39,18 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
-__all__ = ["EventHandlers", "assigned", "scheduler_name"]
+__all__ = ["OTHER_RESOURCES", "EventHandlers", "ResourceHandlers", "assigned", "scheduler_name"]
+
+OTHER_RESOURCES: Mapping[GVR, EventResource] = {
+    PERSISTENTVOLUMES: EventResource.PERSISTENT_VOLUME,
+    PERSISTENTVOLUMECLAIMS: EventResource.PERSISTENT_VOLUME_CLAIM,
+    STORAGECLASSES: EventResource.STORAGE_CLASS,
+    CSINODES: EventResource.CSI_NODE,
+    CSIDRIVERS: EventResource.CSI_DRIVER,
+    CSISTORAGECAPACITIES: EventResource.CSI_STORAGE_CAPACITY,
+    VOLUMEATTACHMENTS: EventResource.VOLUME_ATTACHMENT,
+}
+"""What is not in the cache of Nodes and Pods, and may yet bring a Pod back."""
 
 
 def assigned(pod: Object) -> bool:
@@ -36,6 +61,14 @@ def assigned(pod: Object) -> bool:
 def scheduler_name(pod: Object) -> str:
     name: str = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     return name
+
+
+class ResourceHandlers(NamedTuple):
+    """What `SharedInformer.add_event_handler` takes."""
+
+    add: Callable[..., None]
+    update: Callable[[Object, Object], None]
+    delete: Callable[[Object], None]
 
 
 class EventHandlers:
@@ -115,6 +148,19 @@ class EventHandlers:
                 self._assumed_pod_deleted(pod)
             elif nominated_node_name(pod):
                 self._room_given_up(pod)
+
+    # -- other resources ---------------------------------------------------------------------------
+
+    def others(self, resource: EventResource) -> ResourceHandlers:
+        """Handlers that only stir the queue."""
+        return ResourceHandlers(
+            lambda obj, is_initial=False: self._stir(resource, ActionType.ADD, None, obj),
+            lambda old, new: self._stir(resource, ActionType.UPDATE, old, new),
+            lambda obj: self._stir(resource, ActionType.DELETE, obj, None),
+        )
+
+    def _stir(self, resource: EventResource, action: ActionType, old: Object | None, new: Object | None) -> None:
+        self._queue.move_all(ClusterEvent(resource, action), old, new, self._now_ms())
 
     # -- inside ------------------------------------------------------------------------------------
 

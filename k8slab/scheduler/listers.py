@@ -1,4 +1,4 @@
-"""What plugins can look up besides Nodes and Pods: Namespaces, Services, and what owns Pods.
+"""What plugins can look up besides the snapshot: Namespaces, Services, what owns Pods, and volumes.
 
 >>> from k8slab.api.scheme import SERVICES
 >>> from k8slab.scheduler.listers import ObjectLister
@@ -14,13 +14,53 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVR, NAMESPACES, REPLICASETS, REPLICATIONCONTROLLERS, SERVICES, STATEFULSETS
+from k8slab.api.scheme import (
+    CSIDRIVERS,
+    CSINODES,
+    CSISTORAGECAPACITIES,
+    GVR,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODS,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    SCHEME,
+    SERVICES,
+    STATEFULSETS,
+    STORAGECLASSES,
+    VOLUMEATTACHMENTS,
+)
 from k8slab.client import SharedInformerFactory
 
-__all__ = ["LISTED", "InformerLister", "ObjectLister"]
+__all__ = ["LISTED", "NOT_FINISHED", "VOLUME_RESOURCES", "InformerLister", "ObjectLister"]
 
-LISTED: tuple[GVR, ...] = (NAMESPACES, SERVICES, REPLICATIONCONTROLLERS, REPLICASETS, STATEFULSETS)
+VOLUME_RESOURCES: tuple[GVR, ...] = (
+    PERSISTENTVOLUMES,
+    PERSISTENTVOLUMECLAIMS,
+    STORAGECLASSES,
+    CSINODES,
+    CSIDRIVERS,
+    CSISTORAGECAPACITIES,
+    VOLUMEATTACHMENTS,
+)
+"""What the volume plugins look up."""
+
+LISTED: tuple[GVR, ...] = (
+    NAMESPACES,
+    SERVICES,
+    REPLICATIONCONTROLLERS,
+    REPLICASETS,
+    STATEFULSETS,
+    PODS,
+    NODES,
+    *VOLUME_RESOURCES,
+)
 """What the in-tree plugins look up."""
+
+NOT_FINISHED = "status.phase!=Succeeded,status.phase!=Failed"
+"""The Pods a scheduler watches."""
 
 
 class ObjectLister:
@@ -43,14 +83,20 @@ class ObjectLister:
 
 def _key(resource: GVR, obj: Object) -> tuple[str, str]:
     metadata = obj["metadata"]
-    return ("" if resource == NAMESPACES else metadata.get("namespace") or "default"), metadata["name"]
+    namespaced = resource not in SCHEME or SCHEME.info(resource).namespaced
+    return (metadata.get("namespace") or "default" if namespaced else ""), metadata["name"]
 
 
 class InformerLister:
     """Lists what the informers of a process know now. It asks for those of `LISTED`; somebody starts them."""
 
     def __init__(self, informers: SharedInformerFactory) -> None:
-        self._informers = {resource: informers.informer(resource) for resource in LISTED}
+        self._informers = {
+            resource: informers.informer(resource, field_selector=NOT_FINISHED)
+            if resource == PODS
+            else informers.informer(resource)
+            for resource in LISTED
+        }
 
     def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
         """All objects of a resource, or those of one namespace."""

@@ -26,7 +26,7 @@ from k8slab.scheduler.config import KubeSchedulerConfiguration
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
-from k8slab.scheduler.event_handlers import EventHandlers, scheduler_name
+from k8slab.scheduler.event_handlers import OTHER_RESOURCES, EventHandlers, scheduler_name
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import (
@@ -39,7 +39,7 @@ from k8slab.scheduler.framework import (
     pod_key,
     uid_of,
 )
-from k8slab.scheduler.listers import InformerLister
+from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
@@ -54,7 +54,6 @@ from k8slab.sim.loop import Loop, Wait, Waiters, pause
 __all__ = ["Scheduler"]
 
 LANE = "scheduler"
-NOT_FINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class Scheduler:
@@ -109,6 +108,8 @@ class Scheduler:
         self._nodes = informers.informer(NODES)
         self._pods.add_event_handler(handlers.add_pod, handlers.update_pod, handlers.delete_pod)
         self._nodes.add_event_handler(handlers.add_node, handlers.update_node, handlers.delete_node)
+        for resource, event_resource in OTHER_RESOURCES.items():
+            informers.informer(resource).add_event_handler(*handlers.others(event_resource))
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
         self.executor = Executor(

@@ -20,7 +20,18 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
-from k8slab.api.validation import autoscaling, batch, core, networking, pod, pod_update, policy, service, workloads
+from k8slab.api.validation import (
+    autoscaling,
+    batch,
+    core,
+    networking,
+    pod,
+    pod_update,
+    policy,
+    service,
+    storage,
+    workloads,
+)
 from k8slab.api.validation.metadata import (
     NameRule,
     dns_subdomain,
@@ -73,6 +84,8 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("rbac.authorization.k8s.io", "Role"): policy.validate_role_create,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_create,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_create,
+    ("storage.k8s.io", "CSINode"): storage.validate_csi_node_create,
+    ("storage.k8s.io", "StorageClass"): storage.validate_storage_class_create,
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
@@ -96,6 +109,8 @@ _UPDATE: dict[tuple[str, str], Update] = {
     ("rbac.authorization.k8s.io", "ClusterRoleBinding"): policy.validate_cluster_role_binding_update,
     ("rbac.authorization.k8s.io", "RoleBinding"): policy.validate_role_binding_update,
     ("scheduling.k8s.io", "PriorityClass"): policy.validate_priority_class_update,
+    ("storage.k8s.io", "CSINode"): storage.validate_csi_node_update,
+    ("storage.k8s.io", "StorageClass"): storage.validate_storage_class_update,
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {

@@ -1,7 +1,7 @@
 """Changes in the cluster that may make a rejected Pod schedulable.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go (ClusterEvent), pkg/scheduler/framework/events.go
-Simplified: resources Node and Pod only (no volumes, claims, pod groups), no events for declared node features.
+Simplified: no events of resource claims and pod groups, none for declared node features.
 """
 
 from __future__ import annotations
@@ -77,6 +77,13 @@ class EventResource(StrEnum):
     UNSCHEDULED_POD = "UnscheduledPod"
     TARGET_POD = "TargetPod"
     NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "storage.k8s.io/StorageClass"
+    CSI_NODE = "storage.k8s.io/CSINode"
+    CSI_DRIVER = "storage.k8s.io/CSIDriver"
+    CSI_STORAGE_CAPACITY = "storage.k8s.io/CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "storage.k8s.io/VolumeAttachment"
     WILD_CARD = "*"
 
 

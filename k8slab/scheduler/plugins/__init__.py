@@ -5,7 +5,6 @@
 ['DefaultBinder', 'DefaultPreemption', 'DynamicResources']
 
 Upstream: pkg/scheduler/framework/plugins/registry.go
-Simplified: the volume plugins are missing: Pods with volumes are placed as if they had none.
 """
 
 from __future__ import annotations
@@ -25,10 +24,14 @@ from k8slab.scheduler.plugins.node_affinity import NodeAffinity
 from k8slab.scheduler.plugins.node_name import NodeName
 from k8slab.scheduler.plugins.node_ports import NodePorts
 from k8slab.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from k8slab.scheduler.plugins.node_volume_limits import NodeVolumeLimits
 from k8slab.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from k8slab.scheduler.plugins.priority_sort import PrioritySort
 from k8slab.scheduler.plugins.scheduling_gates import SchedulingGates
 from k8slab.scheduler.plugins.taint_toleration import TaintToleration
+from k8slab.scheduler.plugins.volume_binding import VolumeBinding
+from k8slab.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from k8slab.scheduler.plugins.volume_zone import VolumeZone
 
 __all__ = [
     "REGISTRY",
@@ -43,10 +46,14 @@ __all__ = [
     "NodeName",
     "NodePorts",
     "NodeUnschedulable",
+    "NodeVolumeLimits",
     "PodTopologySpread",
     "PrioritySort",
     "SchedulingGates",
     "TaintToleration",
+    "VolumeBinding",
+    "VolumeRestrictions",
+    "VolumeZone",
 ]
 
 REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
@@ -61,9 +68,13 @@ REGISTRY: dict[str, Callable[[Mapping[str, Any], Handle], Plugin]] = {
     "NodeResourcesBalancedAllocation": BalancedAllocation,
     "NodeResourcesFit": Fit,
     "NodeUnschedulable": NodeUnschedulable,
+    "NodeVolumeLimits": NodeVolumeLimits,
     "PodTopologySpread": PodTopologySpread,
     "PrioritySort": PrioritySort,
     "SchedulingGates": SchedulingGates,
     "TaintToleration": TaintToleration,
+    "VolumeBinding": VolumeBinding,
+    "VolumeRestrictions": VolumeRestrictions,
+    "VolumeZone": VolumeZone,
 }
 """Every plugin by its upstream name: a function of its arguments and the `Handle` that makes it."""

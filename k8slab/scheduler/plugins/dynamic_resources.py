@@ -1,6 +1,7 @@
 """PostFilter of dynamic resource allocation, for Pods without claims: it has nothing to give back, and says so.
 
 That sentence stands in every FailedScheduling event since 1.34, because the plugin is part of the default profile.
+Unless a plugin before it in PreFilter rejected the Pod: then its state was never written, and it says "not found".
 
 Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 Simplified: no ResourceClaims. A Pod with `spec.resourceClaims` is rejected in PreFilter, since nothing here could
@@ -31,6 +32,8 @@ from k8slab.scheduler.framework import (
 
 __all__ = ["DynamicResources"]
 
+_STATE = "DynamicResources"
+
 
 class DynamicResources:
     name = "DynamicResources"
@@ -43,6 +46,7 @@ class DynamicResources:
     ) -> tuple[PreFilterResult | None, Status]:
         if pod["spec"].get("resourceClaims"):
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "resource claims are not simulated")
+        state.write(_STATE, ())
         return None, SKIP
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
@@ -56,4 +60,8 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses
     ) -> tuple[PostFilterResult | None, Status]:
+        try:
+            state.read(_STATE)
+        except KeyError:
+            return None, Status(Code.ERROR, "not found")
         return None, Status(Code.UNSCHEDULABLE, "no new claims to deallocate")

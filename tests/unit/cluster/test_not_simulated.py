@@ -23,10 +23,8 @@ def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
             ["spec.containers[0].env[1].valueFrom"],
         ),
         (pod(volumes=[{"name": "v", "emptyDir": {}}]), []),
-        (
-            pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]),
-            ["spec.volumes[0].persistentVolumeClaim"],
-        ),
+        # The scheduler holds a Pod back until its claim is bound.
+        (pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]), []),
         (pod(affinity={"nodeAffinity": {"x": 1}, "podAffinity": {"x": 1}, "podAntiAffinity": {"x": 1}}), []),
         (pod(topologySpreadConstraints=[{}]), []),
         (pod(runtimeClassName="gvisor"), ["spec.runtimeClassName"]),
@@ -48,7 +46,7 @@ def pod(container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
         "a command is not run",
         "a variable from elsewhere is not looked up",
         "an empty folder is harmless",
-        "a claim is not mounted",
+        "a claim is for the scheduler to hold the Pod back",
         "affinity of all kinds is looked at",
         "spread is looked at",
         "nobody looks up a runtime class",

@@ -127,7 +127,11 @@ def test_an_explanation_asks_every_plugin_about_every_node() -> None:
         "InterPodAffinity",
         "NodeAffinity",
         "NodePorts",
+        "NodeVolumeLimits",
         "PodTopologySpread",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
     ]
     shown = explanation.view()["nodes"]["a"]
     assert shown["feasible"] and shown["total"] == explanation.node("a").total == sum(shown["weighted"].values())

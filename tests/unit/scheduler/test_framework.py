@@ -33,13 +33,19 @@ def test_the_default_profile_has_upstreams_order_and_weights() -> None:
         "NodeAffinity",
         "NodePorts",
         "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
         "PodTopologySpread",
         "InterPodAffinity",
     ]
+    assert points(framework, "reserve", "pre_bind") == ["VolumeBinding", "VolumeBinding"]
     assert {plugin: framework.weight(plugin) for plugin in points(framework, "score")} == {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "VolumeBinding": 1,
         "PodTopologySpread": 2,
         "InterPodAffinity": 2,
         "DynamicResources": 1,
@@ -76,6 +82,7 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
     assert points(framework, "score") == [
         "NodeResourcesFit",
         "NodeAffinity",
+        "VolumeBinding",
         "PodTopologySpread",
         "InterPodAffinity",
         "DynamicResources",
@@ -83,7 +90,7 @@ def test_a_profile_disables_reweighs_and_reorders() -> None:
         "ImageLocality",
         "Scripted",
     ]
-    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 2, 2, 1, 1, 1, 1]
+    assert [framework.weight(plugin) for plugin in points(framework, "score")] == [5, 7, 1, 2, 2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(

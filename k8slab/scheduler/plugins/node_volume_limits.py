@@ -1,0 +1,172 @@
+"""Filter: a CSI driver attaches only so many volumes to a Node (`spec.drivers[].allocatable.count` of its CSINode).
+
+Upstream: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
+Simplified: volumes of in-tree cloud plugins are not translated to CSI, so they are not counted; no gate
+VolumeLimitScaling (alpha), so a Node that has not reported a driver has no limit for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from k8slab.api.objects import Object
+from k8slab.api.persistent_volumes import claim_class, claim_name, not_for_pod
+from k8slab.api.scheme import CSINODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES, VOLUMEATTACHMENTS
+from k8slab.scheduler.framework import (
+    SKIP,
+    SUCCESS,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    Code,
+    CycleState,
+    EventResource,
+    Handle,
+    NodeInfo,
+    PreFilterResult,
+    QueueingHint,
+    Status,
+    namespace_of,
+)
+
+__all__ = ["NodeVolumeLimits"]
+
+_TOO_MANY = Status(Code.UNSCHEDULABLE, "node(s) exceed max volume count", plugin="NodeVolumeLimits")
+
+Volume = tuple[str, str]
+"""A volume of CSI: (driver, handle)."""
+
+
+class _Rejected(Exception):
+    """A volume of the incoming Pod cannot be counted."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+def _claims(pod: Object) -> list[tuple[Mapping[str, Any], str]]:
+    """(volume, the claim behind it), for those that have one."""
+    volumes = [(volume, claim_name(pod, volume)) for volume in pod["spec"].get("volumes") or ()]
+    return [(volume, name) for volume, name in volumes if name is not None]
+
+
+def _limits(csi_node: Object | None) -> dict[str, int]:
+    drivers = ((csi_node or {}).get("spec") or {}).get("drivers") or ()
+    counts = {driver.get("name") or "": (driver.get("allocatable") or {}).get("count") for driver in drivers}
+    return {name: count for name, count in counts.items() if count is not None}
+
+
+class NodeVolumeLimits:
+    name = "NodeVolumeLimits"
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        self._handle = handle
+
+    # -- PreFilter, Filter -------------------------------------------------------------------------
+
+    def pre_filter(
+        self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
+    ) -> tuple[PreFilterResult | None, Status]:
+        return None, SUCCESS if _claims(pod) else SKIP
+
+    def filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
+        try:
+            wanted = self._volumes_of(pod, is_new=True)
+            limits = _limits(self._handle.lister.get(CSINODES, node.name)) if wanted else {}
+            if not limits:
+                return SUCCESS
+            attached = self._attached(node)
+        except _Rejected as rejected:
+            return rejected.status
+        for driver in dict.fromkeys(driver for driver, _ in wanted):
+            if driver in limits:
+                there = {volume for volume in attached if volume[0] == driver}
+                more = {volume for volume in wanted if volume[0] == driver}
+                if len(there | more) > limits[driver] and not more <= there:
+                    return _TOO_MANY
+        return SUCCESS
+
+    def _attached(self, node: NodeInfo) -> dict[Volume, None]:
+        """What the Pods of the Node use, each volume once, and what is still attached for Pods that are gone."""
+        found: dict[Volume, None] = {}
+        for info in node.pods.values():
+            found.update(self._volumes_of(info.pod, is_new=False))
+        for attachment in self._handle.lister.list(VOLUMEATTACHMENTS):
+            spec = attachment["spec"]
+            name = (spec.get("source") or {}).get("persistentVolumeName")
+            volume = self._handle.lister.get(PERSISTENTVOLUMES, name) if name and spec.get("attacher") else None
+            csi = volume["spec"].get("csi") if volume is not None else None
+            if spec.get("nodeName") == node.name and csi is not None:
+                found[spec["attacher"], csi.get("volumeHandle") or ""] = None
+        return found
+
+    def _volumes_of(self, pod: Object, *, is_new: bool) -> dict[Volume, None]:
+        """The CSI volumes a Pod needs attached. What is missing for the incoming Pod is a verdict."""
+        found: dict[Volume, None] = {}
+        namespace = namespace_of(pod)
+        for volume, name in _claims(pod):
+            if not name:
+                raise _Rejected(Status(Code.ERROR, "PersistentVolumeClaim had no name"))
+            claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace)
+            if claim is None:
+                if is_new:
+                    text = f'looking up PVC {namespace}/{name}: persistentvolumeclaim "{name}" not found'
+                    raise _Rejected(Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, text))
+                continue
+            if text := not_for_pod(pod, volume, claim):
+                raise _Rejected(Status(Code.ERROR, text))
+            csi = self._csi_volume(claim)
+            if csi is not None:
+                found[csi] = None
+        return found
+
+    def _csi_volume(self, claim: Object) -> Volume | None:
+        """(driver, handle) behind a claim; while it has no volume, one is made up from its class and name."""
+        volume = self._handle.lister.get(PERSISTENTVOLUMES, claim["spec"].get("volumeName") or "")
+        if volume is not None:
+            csi = volume["spec"].get("csi")
+            found = (csi or {}).get("driver"), (csi or {}).get("volumeHandle")
+            return found if all(found) else None
+        storage_class = self._handle.lister.get(STORAGECLASSES, claim_class(claim))
+        if storage_class is None or not storage_class.get("provisioner"):
+            return None
+        # No handle has this form, so it is nobody else's. (Upstream prefixes random letters for that.)
+        return storage_class["provisioner"], f"claim {namespace_of(claim)}/{claim['metadata']['name']}"
+
+    # -- the queue ---------------------------------------------------------------------------------
+
+    def events_to_register(self) -> list[ClusterEventWithHint]:
+        return [
+            ClusterEventWithHint(ClusterEvent(EventResource.CSI_NODE, ActionType.ADD)),
+            ClusterEventWithHint(ClusterEvent(EventResource.CSI_NODE, ActionType.UPDATE), self._after_limit_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE), self._after_pod_deleted),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), self._after_claim_added
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE), self._after_detached
+            ),
+        ]
+
+    def _after_limit_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
+        """It helps when some driver takes more volumes than before."""
+        before, now = _limits(old), _limits(new)
+        grown = any(count > before.get(name, 0) for name, count in now.items())
+        return QueueingHint.QUEUE if grown else QueueingHint.QUEUE_SKIP
+
+    def _after_pod_deleted(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
+        helps = old is not None and old["spec"].get("nodeName") and _claims(old)
+        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+
+    def _after_claim_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
+        names = [name for _, name in _claims(pod)]
+        mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in names
+        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+
+    def _after_detached(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
+        """A volume left a Node: it may help any Pod that has a claim."""
+        volumes = pod["spec"].get("volumes") or ()
+        helps = any(volume.get("persistentVolumeClaim") is not None for volume in volumes)
+        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
