@@ -18,8 +18,8 @@ False
 
 Tasks ask for a function instead of an answer, and judge it by many cases:
 
->>> check_task("node-name", lambda pod, node_name: True).message
-'It returned True, of type bool. Expected a Status: SUCCESS, or Status(Code.…, \'reason\').'
+>>> print(check_task("balanced", lambda used, asked, has: 200).message)
+It returned 200, of type int. Expected a whole number from 0 to 100.
 
 `DrillCard(topic)` shows a dozen of them in a page; `k8slab drill TOPIC --seed N` prints one. What
 is answered goes into the reader's `k8slab.progress`.
