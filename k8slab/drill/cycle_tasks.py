@@ -1,4 +1,4 @@
-"""Coding tasks about a scheduling cycle: Permit for a gang, room for a gang, victims, work before binding.
+"""Coding tasks about a cycle: Permit for a gang, room for a gang, an extender's scores, victims, work before binding.
 
 The functions are run inside the framework: as a Permit plugin on a loop, as a PreBind plugin; or they are compared with
 what the in-tree plugins decide.
@@ -17,6 +17,14 @@ from k8slab.api.times import rfc3339
 from k8slab.drill.scheduling import make_node, make_pod
 from k8slab.drill.task import Call, Task, Wrong, a_list, a_mapping, a_status, a_whole_number, distinct, shown
 from k8slab.scheduler import SUCCESS, CycleState, Framework, PluginError, Snapshot, Status
+from k8slab.scheduler.extender_wire import (
+    MAX_EXTENDER_PRIORITY,
+    MIN_EXTENDER_PRIORITY,
+    WireError,
+    encode,
+    host_priorities,
+    node_list,
+)
 from k8slab.scheduler.preemption import select_victims_on_node
 from k8slab.sim.loop import Loop
 
@@ -222,6 +230,55 @@ _PLACE_GANG_TASK = Task(
 )
 
 
+# -- prioritize --------------------------------------------------------------------------------------
+
+_TIERS = {"gold": 10, "silver": 5}
+
+
+def _judge_prioritize(call: Call, rng: random.Random, number: int) -> None:
+    tiers = {f"n{n}": rng.choice(["gold", "silver", "bronze", ""]) for n in range(1, rng.randint(2, 5))}
+    nodes = [make_node(name, labels={"tier": tier} if tier else {}) for name, tier in tiers.items()]
+    body = encode({"Pod": make_pod("web"), "Nodes": node_list(nodes), "NodeNames": None})
+    call.case = {"tier of each Node": tiers, "body": body.decode()}
+    try:
+        answer = call(body)
+    except Wrong as wrong:
+        if any(sign in wrong.message for sign in ("KeyError: 'pod", "KeyError: 'node", "NoneType")):
+            raise Wrong("keys", f"{wrong.message}. Look at the keys of the request.") from wrong
+        raise
+    if not isinstance(answer, bytes):
+        raise Wrong("answers", f"It returned a {type(answer).__name__}. Expected bytes: the body of the answer.")
+    try:
+        found = host_priorities(answer)
+    except WireError as error:
+        raise Wrong("format", f"The scheduler cannot read it: {error}.") from error
+    distinct([host for host, _ in found], "each Node")
+    given = dict(found)
+    for host, score in given.items():
+        if host not in tiers:
+            raise Wrong("scores", f"It scores {host!r}. Expected the names of the Nodes it was sent.")
+        if not MIN_EXTENDER_PRIORITY <= score <= MAX_EXTENDER_PRIORITY:
+            raise Wrong("scale", f"{host} gets {score}. Nobody checks that, and times 10 it outweighs all plugins.")
+    for name, tier in tiers.items():
+        if given.get(name) != _TIERS.get(tier, 0):
+            raise Wrong("scores", f"{name} gets {given.get(name)}, expected {_TIERS.get(tier, 0)}.")
+
+
+_PRIORITIZE_TASK = Task(
+    "prioritize",
+    "prioritize(body)",
+    {
+        "keys": "A request has the keys of the Go type, which has no JSON tags: Pod, Nodes, NodeNames.",
+        "format": "The answer is a bare JSON list of objects with Host and Score.",
+        "scale": "Scores of extenders go from 0 to 10.",
+        "scores": "Every Node is scored: gold 10, silver 5, all others 0.",
+    },
+    _judge_prioritize,
+    "staging/src/k8s.io/kube-scheduler/extender/v1/types.go",
+    cases=60,
+)
+
+
 # -- victims -----------------------------------------------------------------------------------------
 
 
@@ -413,5 +470,5 @@ _PRE_BIND_TASK = Task(
 )
 
 
-CYCLE_TASKS: Sequence[Task] = (_GANG_TASK, _PLACE_GANG_TASK, _VICTIMS_TASK, _PRE_BIND_TASK)
-"""The tasks of this module, in the order of the quiz."""
+CYCLE_TASKS: Sequence[Task] = (_GANG_TASK, _PLACE_GANG_TASK, _PRIORITIZE_TASK, _VICTIMS_TASK, _PRE_BIND_TASK)
+"""The tasks of this module."""

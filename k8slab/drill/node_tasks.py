@@ -391,4 +391,4 @@ _POOL_TASK = Task(
 
 
 NODE_TASKS: Sequence[Task] = (_POOL_TASK, _BALANCED_TASK, _FIT_TASK, _ANTI_AFFINITY_TASK, _NODE_NAME_TASK)
-"""The tasks of this module, in the order of the quiz."""
+"""The tasks of this module."""

@@ -26,8 +26,13 @@ from k8slab.drill.topics import seed_text
 
 __all__ = ["TASKS", "check_task"]
 
-TASKS: dict[str, Task] = {task.name: task for task in (*CYCLE_TASKS, *NODE_TASKS)}
-"""The coding tasks by name."""
+_IN_ORDER = (
+    "pool", "gang", "place-gang", "prioritize", "victims", "balanced", "pre-bind", "fit", "anti-affinity", "node-name",
+)  # fmt: skip
+_BY_NAME = {task.name: task for task in (*CYCLE_TASKS, *NODE_TASKS)}
+
+TASKS: dict[str, Task] = {name: _BY_NAME[name] for name in _IN_ORDER}
+"""The coding tasks by name, in the order of the page `review/custom-scheduler-quiz`."""
 
 
 def check_task(name: str, function: Any, seed: int | str = 1) -> TaskVerdict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,17 @@ def place_gang(members: int, ask: int, free: dict[str, int]) -> dict[str, int]:
     for node, left in free.items():
         placed[node] = min(members - sum(placed.values()), left // ask)
     return placed if sum(placed.values()) == members else {}
+
+
+def prioritize(body: bytes) -> bytes:
+    nodes = json.loads(body)["Nodes"]["items"]
+    score = {"gold": 10, "silver": 5}
+    return json.dumps(
+        [
+            {"Host": node["metadata"]["name"], "Score": score.get(node["metadata"].get("labels", {}).get("tier"), 0)}
+            for node in nodes
+        ]
+    ).encode()
 
 
 def victims(priority: int, ask: int, free: int, running: list[Json]) -> list[str] | None:
@@ -124,8 +136,8 @@ def node_name(pod: Json, name: str) -> Status:
 
 
 SOLUTIONS: dict[str, Callable[..., Any]] = {
-    "pool": pool, "gang": gang, "place-gang": place_gang, "victims": victims, "balanced": balanced,
-    "pre-bind": pre_bind, "fit": fit, "anti-affinity": anti_affinity, "node-name": node_name,
+    "pool": pool, "gang": gang, "place-gang": place_gang, "prioritize": prioritize, "victims": victims,
+    "balanced": balanced, "pre-bind": pre_bind, "fit": fit, "anti-affinity": anti_affinity, "node-name": node_name,
 }  # fmt: skip
 
 
@@ -235,6 +247,27 @@ def as_many_as_fit(members: int, ask: int, free: dict[str, int]) -> dict[str, in
     for node, left in free.items():
         placed[node] = min(members - sum(placed.values()), left // ask)
     return placed
+
+
+def lower_case_keys(body: bytes) -> bytes:
+    return b"[]" if json.loads(body)["nodes"] else b""
+
+
+def no_pod(body: bytes) -> bytes:
+    pod = json.loads(body).get("pod")
+    return pod["metadata"]["name"].encode()  # type: ignore[no-any-return]
+
+
+def wrapped(body: bytes) -> bytes:
+    return b'{"hostPriorities": ' + prioritize(body) + b"}"
+
+
+def hundred(body: bytes) -> bytes:
+    return json.dumps([{**entry, "Score": entry["Score"] * 10} for entry in json.loads(prioritize(body))]).encode()
+
+
+def only_gold(body: bytes) -> bytes:
+    return json.dumps([entry for entry in json.loads(prioritize(body)) if entry["Score"]]).encode()
 
 
 def least_important_first(priority: int, ask: int, free: int, running: list[Json]) -> list[str] | None:
@@ -407,6 +440,13 @@ REQUIRED_TERMS = ["profiles", 0, "pluginConfig", 0, "args", "addedAffinity",
         pytest.param("place-gang", sum_of_rests, "room", "which has", id="rests added up"),
         pytest.param("place-gang", as_many_as_fit, "all-or-nothing", "hold room and cannot work", id="some of a gang"),
         pytest.param("place-gang", lambda *_: {}, "found", "there is room", id="nobody is placed"),
+        pytest.param("prioritize", lower_case_keys, "keys", "KeyError: 'nodes'", id="keys in lower case"),
+        pytest.param("prioritize", no_pod, "keys", "Look at the keys", id="None instead of a Pod"),
+        pytest.param("prioritize", wrapped, "format", "cannot unmarshal object", id="the list in an object"),
+        pytest.param("prioritize", lambda body: b"", "format", "EOF", id="an empty body"),
+        pytest.param("prioritize", hundred, "scale", "outweighs all plugins", id="scores to 100"),
+        pytest.param("prioritize", only_gold, "scores", "gets None, expected 0", id="Nodes left out"),
+        pytest.param("prioritize", lambda body: prioritize(body).decode(), "answers", "Expected bytes", id="a text"),
         pytest.param("victims", least_important_first, "needless", "would fit, too", id="from below until it fits"),
         pytest.param("victims", biggest_first, "important", "most important come back first", id="as few as possible"),
         pytest.param("victims", equals_too, "priority", "has priority", id="equal priority"),
@@ -528,7 +568,7 @@ def test_the_same_seed_gives_the_same_verdict() -> None:
 
 
 def test_an_unknown_task_is_told_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"task 'bind': expected one of gang, .*node-name"):
+    with pytest.raises(ValueError, match=r"task 'bind': expected one of pool, gang, .*node-name"):
         check_task("bind", node_name)
 
 
