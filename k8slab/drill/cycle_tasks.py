@@ -8,6 +8,7 @@ Simplified: see `k8slab.scheduler`.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +45,7 @@ def _alone_at(point: str) -> Json:
 
 
 def _judge_gang(call: Call, rng: random.Random, number: int) -> None:
-    _GangRun(call, f"gang{number}").run(rng, number)
+    _GangRun(call, f"job{number}").run(rng, number)
 
 
 class _GangRun:
@@ -239,7 +240,7 @@ def _judge_prioritize(call: Call, rng: random.Random, number: int) -> None:
     tiers = {f"n{n}": rng.choice(["gold", "silver", "bronze", ""]) for n in range(1, rng.randint(2, 5))}
     nodes = [make_node(name, labels={"tier": tier} if tier else {}) for name, tier in tiers.items()]
     body = encode({"Pod": make_pod("web"), "Nodes": node_list(nodes), "NodeNames": None})
-    call.case = {"tier of each Node": tiers, "body": body.decode()}
+    call.case = {"keys of the body": list(json.loads(body)), "tier of each Node": tiers}
     try:
         answer = call(body)
     except Wrong as wrong:
@@ -258,7 +259,8 @@ def _judge_prioritize(call: Call, rng: random.Random, number: int) -> None:
         if host not in tiers:
             raise Wrong("scores", f"It scores {host!r}. Expected the names of the Nodes it was sent.")
         if not MIN_EXTENDER_PRIORITY <= score <= MAX_EXTENDER_PRIORITY:
-            raise Wrong("scale", f"{host} gets {score}. Nobody checks that, and times 10 it outweighs all plugins.")
+            counts = f"times 10 it counts {score * 10}, and a plugin of weight 1 gives 100 at most"
+            raise Wrong("scale", f"{host} gets {score}. Nobody checks that: {counts}.")
     for name, tier in tiers.items():
         if given.get(name) != _TIERS.get(tier, 0):
             raise Wrong("scores", f"{name} gets {given.get(name)}, expected {_TIERS.get(tier, 0)}.")

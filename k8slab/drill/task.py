@@ -40,7 +40,7 @@ _WIDTH = 76
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = 120
 _brief.maxdict = _brief.maxlist = _brief.maxtuple = _brief.maxset = 12
-_brief.maxlevel = 4
+_brief.maxlevel = 8
 
 
 def shown(value: Any) -> str:
