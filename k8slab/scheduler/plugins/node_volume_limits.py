@@ -127,8 +127,8 @@ class NodeVolumeLimits:
         volume = self._handle.lister.get(PERSISTENTVOLUMES, claim["spec"].get("volumeName") or "")
         if volume is not None:
             csi = volume["spec"].get("csi")
-            found = (csi or {}).get("driver"), (csi or {}).get("volumeHandle")
-            return found if all(found) else None
+            driver, handle = (csi or {}).get("driver"), (csi or {}).get("volumeHandle")
+            return (driver, handle) if driver and handle else None
         storage_class = self._handle.lister.get(STORAGECLASSES, claim_class(claim))
         if storage_class is None or not storage_class.get("provisioner"):
             return None
