@@ -171,7 +171,7 @@ def _evict(result: ScheduleResult, nodes: Snapshot) -> tuple[str, ...]:
     if choice is None:
         return ()
     for victim in choice.victims:
-        nodes.take_away(victim.key, choice.node)
+        nodes.evict(victim.key, choice.node)
     return tuple(victim.key for victim in choice.victims)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from k8slab.cluster import Change, GangCluster, GangTimeline
+from k8slab.cluster import GangChange, GangCluster, GangTimeline
 from k8slab.sim import Clock, Trace
 from k8slab.widgets import Stepper
 
@@ -14,7 +14,7 @@ FOUR = {"node-1": 2, "node-2": 2}
 PATIENT = {"podGroupRejectPercentage": 100, "permitWaitingTimeSeconds": 10}
 
 
-def told(*events: tuple[str, dict[str, Any]]) -> list[Change]:
+def told(*events: tuple[str, dict[str, Any]]) -> list[GangChange]:
     trace, timeline = Trace(Clock()), GangTimeline()
     for kind, data in events:
         trace.emit(kind, "scheduler", resource="pods", **data)
