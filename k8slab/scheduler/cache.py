@@ -105,7 +105,7 @@ class Cache:
         key, node_name = pod_key(pod), pod["spec"]["nodeName"]
         state = self._pods.get(key)
         if state is not None:
-            if state.assumed and state.node == node_name and state.info.pod["spec"] == pod["spec"]:
+            if state.assumed and state.node == node_name and _same_to_the_scheduler(state.info.pod, pod):
                 # What was assumed has come true: the sums are right already, so the Node has not changed.
                 self._pods[key] = _PodState(state.info.with_pod(pod), node_name)
                 self._nodes[node_name].pods[key] = self._pods[key].info

@@ -248,7 +248,7 @@ class SchedulingAlgorithm:
         if not framework.score_plugins and not framework.extenders.choose:
             enough = 1  # nobody would choose among more
         start = self.next_start_node_index % len(nodes)
-        verdict = self._verdicts(pod, state, memo)
+        verdict, known = self._verdicts(pod, state, memo), diagnosis.unschedulable_plugins
         feasible: list[NodeInfo] = []
         for window in _windows(nodes, start, enough):
             for node in window:
@@ -262,7 +262,8 @@ class SchedulingAlgorithm:
                     return feasible
                 else:
                     diagnosis.node_to_status.set(node.name, status)
-                    diagnosis.add_plugin_status(status)
+                    if status.plugin not in known or status.code is Code.PENDING:
+                        diagnosis.add_plugin_status(status)
         return feasible
 
     def _count_filters(self, result: ScheduleResult, feasible: int) -> None:

@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/framework/types.go (Diagnosis, FitError, NodeToStatus)
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -84,9 +85,9 @@ class FitError:
         """How many Nodes gave each reason. A Node with two reasons counts for both."""
         statuses = self.diagnosis.node_to_status
         counts: dict[str, int] = {}
-        for status in statuses.explicit().values():
-            for reason in status.reasons:
-                counts[reason] = counts.get(reason, 0) + 1
+        for reasons, nodes in Counter(status.reasons for status in statuses.explicit().values()).items():
+            for reason in reasons:
+                counts[reason] = counts.get(reason, 0) + nodes
         absent = self.num_all_nodes - len(statuses)
         if absent > 0:
             for reason in statuses.absent.reasons:

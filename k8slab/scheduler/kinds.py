@@ -5,9 +5,11 @@ Simplified: nothing; this module has no upstream.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from k8slab.sim.kinds import Kind, add_kinds
 
-__all__: list[str] = []
+__all__ = ["some_of"]
 
 add_kinds(
     {
@@ -111,3 +113,12 @@ add_kinds(
         ),
     }
 )
+
+
+def some_of(names: Sequence[str], length: int) -> str:
+    """As many names as fit into `length` characters, at least the first, and how many more there are."""
+    shown, text = len(names), ", ".join(names)
+    while len(text) > length and shown > 1:
+        shown -= 1
+        text = f"{', '.join(names[:shown])} and {len(names) - shown} more"
+    return text

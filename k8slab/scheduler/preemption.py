@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from k8slab.api.labels import Selector, selector_from_dict
 from k8slab.api.objects import Object
+from k8slab.api.pods import pod_priority
 from k8slab.api.times import parse_time
 from k8slab.scheduler.diagnosis import NodeToStatus
 from k8slab.scheduler.framework import (
@@ -35,7 +36,6 @@ from k8slab.scheduler.framework import (
     PodInfo,
     Status,
     namespace_of,
-    priority_of,
 )
 
 __all__ = [
@@ -141,7 +141,7 @@ def select_victims_on_node(
     handle: Handle, state: CycleState, pod: Object, node: NodeInfo, pdbs: Iterable[Object]
 ) -> tuple[tuple[PodInfo, ...], int, Status]:
     """(victims, how many of them break a budget, verdict). Changes `state` and `node`: give it copies."""
-    mine = priority_of(pod)
+    mine = pod_priority(pod)
     potential = [info for info in node.pods.values() if info.priority < mine]
 
     def leave(info: PodInfo) -> None:

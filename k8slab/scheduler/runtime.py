@@ -21,7 +21,6 @@ from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_onc
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
-    SKIP,
     SUCCESS,
     ActionType,
     BindPlugin,
@@ -54,11 +53,11 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
     SignPlugin,
     Status,
-    uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.metrics import SchedulerMetrics, counted, counted_while_waiting
 from k8slab.scheduler.nominator import Nominator
+from k8slab.scheduler.placement_points import PlacementPoints
 from k8slab.scheduler.plugin_set_up import Factory, known_plugins, make_plugins
 from k8slab.scheduler.pod_groups import PodGroupManager
 from k8slab.scheduler.preemption import choose
@@ -78,9 +77,6 @@ __all__ = ["Factory", "Framework", "WeightedScore", "left_out_by", "name_of", "s
 
 _Key = TypeVar("_Key", bound=Hashable)
 
-MAX_PERMIT_TIMEOUT_MS = 15 * 60 * 1_000
-"""A Permit plugin that asks for more gets this."""
-
 EVERY_EVENT = ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))
 _CAN_REJECT = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
@@ -93,7 +89,7 @@ class WeightedScore(NamedTuple):
     weighted: list[int]
 
 
-class Framework:
+class Framework(PlacementPoints):
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
     Use `from_profile`. `loop` is needed only where plugins make Pods wait or ask for the time; `client` only to bind.
@@ -531,139 +527,3 @@ class Framework:
             return list(finished), SUCCESS
         except PluginError as error:
             return [], Status(Code.ERROR, str(error))
-
-    @counted("Reserve")
-    def run_reserve(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS, a rejection, or Error for all other codes; the plugins after it are not asked."""
-        for plugin in self.reserve_plugins:
-            status = plugin.reserve(state, pod, node_name)
-            self.metrics.ran("Reserve", name_of(plugin), status)
-            if not status.is_success:
-                name = name_of(plugin)
-                if status.is_rejected:
-                    return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}')
-        return SUCCESS
-
-    def run_unreserve(self, state: CycleState, pod: Object, node_name: str) -> None:
-        """Undo, last plugin first."""
-        for plugin in reversed(self.reserve_plugins):
-            plugin.unreserve(state, pod, node_name)
-            self.metrics.ran("Unreserve", name_of(plugin), SUCCESS)
-        self.metrics.framework_extension_point_duration.observe(0, "Unreserve", Code.SUCCESS, self.profile_name)
-
-    @counted("Permit")
-    def ask_permit(self, state: CycleState, pod: Object, node_name: str) -> tuple[Status, dict[str, int]]:
-        """SUCCESS, a rejection, or Wait, and who wants to wait for how many ms. Nothing waits yet."""
-        timeouts: dict[str, int] = {}
-        for plugin in self.permit_plugins:
-            status, timeout_ms = plugin.permit(state, pod, node_name)
-            name = name_of(plugin)
-            self.metrics.ran("Permit", name, status)
-            if status.is_wait:
-                timeouts[name] = min(timeout_ms, MAX_PERMIT_TIMEOUT_MS)
-            elif not status.is_success:
-                if status.is_rejected:
-                    return status.with_plugin(name), {}
-                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name), {}
-        if not timeouts:
-            return SUCCESS, {}
-        name = pod["metadata"]["name"]
-        text = f'one or more plugins asked to wait and no plugin rejected pod "{name}"'
-        return Status(Code.WAIT, text), timeouts
-
-    def run_permit(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS, a rejection, or Wait: then `wait_on_permit` must be awaited before binding."""
-        status, timeouts = self.ask_permit(state, pod, node_name)
-        if status.is_wait:
-            if self._loop is None:
-                raise ValueError("loop: None, expected a Loop, since a Permit plugin makes the Pod wait")
-            self._waiting[uid_of(pod)] = WaitingPod(self._loop, pod, timeouts)
-        return status
-
-    # -- binding cycle -----------------------------------------------------------------------------
-
-    async def wait_on_permit(self, pod: Object) -> Status:
-        """The end of the wait that `run_permit` began; SUCCESS at once when there is none."""
-        waiting = self._waiting.get(uid_of(pod))
-        if waiting is None:
-            return SUCCESS
-        began_ms = self.now_ms
-        status = await waiting.wait()
-        self._waiting.pop(uid_of(pod), None)
-        self.metrics.permit_wait_duration.observe(self.now_ms - began_ms, status.code)
-        return status
-
-    @property
-    def now_ms(self) -> int:
-        """Virtual time; 0 without a loop."""
-        return self._loop.clock.now_ms if self._loop is not None else 0
-
-    @counted("PreBindPreFlight")
-    def run_pre_bind_pre_flights(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS when some PreBind plugin has work to do for this Pod, SKIP when none has, or Error.
-
-        Plugins that say Skip sit `run_pre_bind` out. Only Success, Skip and Error are allowed.
-        """
-        skip: list[str] = []
-        verdict = SKIP
-        for plugin in self.pre_bind_plugins:
-            status, name = plugin.pre_bind_pre_flight(state, pod, node_name), name_of(plugin)
-            self.metrics.ran("PreBindPreFlight", name, status)
-            if status.is_success:
-                verdict = SUCCESS
-            elif status.is_skip:
-                skip.append(name)
-            elif status.code is Code.ERROR:
-                return Status(Code.ERROR, f'running PreBindPreFlight "{name}": {status.message}')
-            else:
-                allowed = "It is supposed to return Success, Skip, or Error status"
-                text = f'PreBindPreFlight {name} returned "{status.code}", which is unsupported. {allowed}'
-                return Status(Code.ERROR, text)
-        state.skip_pre_bind = frozenset(skip)
-        return verdict
-
-    @counted_while_waiting("PreBind")
-    async def run_pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """SUCCESS, a rejection, or Error for all other codes."""
-        for plugin in self.pre_bind_plugins:
-            name = name_of(plugin)
-            if name in state.skip_pre_bind:
-                continue
-            began_ms = self.now_ms
-            status = await plugin.pre_bind(state, pod, node_name)
-            self.metrics.ran("PreBind", name, status, self.now_ms - began_ms)
-            if status.is_success:
-                continue
-            if status.is_rejected:
-                return status.with_plugin(name)
-            return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}')
-        return SUCCESS
-
-    @counted_while_waiting("Bind")
-    async def run_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        """The extender that binds is asked first; otherwise the verdict of the first Bind plugin that does not skip."""
-        try:
-            if await self.extenders.bind(pod, node_name):
-                return SUCCESS
-        except ExtenderError as error:
-            return Status(Code.ERROR, str(error))
-        for plugin in self.bind_plugins:
-            began_ms = self.now_ms
-            status = await plugin.bind(state, pod, node_name)
-            self.metrics.ran("Bind", name_of(plugin), status, self.now_ms - began_ms)
-            if status.is_skip:
-                continue
-            if status.is_success:
-                return SUCCESS
-            name = name_of(plugin)
-            if status.is_rejected:
-                return status.with_plugin(name)
-            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}')
-        return SKIP
-
-    def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:
-        for plugin in self.post_bind_plugins:
-            plugin.post_bind(state, pod, node_name)
-            self.metrics.ran("PostBind", name_of(plugin), SUCCESS)
-        self.metrics.framework_extension_point_duration.observe(0, "PostBind", Code.SUCCESS, self.profile_name)

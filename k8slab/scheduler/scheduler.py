@@ -17,7 +17,6 @@ from typing import Any
 
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
-from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
 from k8slab.api.scheme import GVR, NODES, PODDISRUPTIONBUDGETS, PODGROUPS, PODS
@@ -39,15 +38,12 @@ from k8slab.scheduler.framework import (
     SUCCESS,
     Code,
     EventResource,
-    PodListener,
-    QueueSortKey,
     Status,
-    custom_resource,
-    custom_resource_of,
     namespace_of,
     pod_key,
     uid_of,
 )
+from k8slab.scheduler.kinds import some_of
 from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
@@ -64,7 +60,8 @@ from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import BACKOFF_COMPLETE, QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queued_pod import QueuedPodInfo
-from k8slab.scheduler.runtime import Factory, Framework, name_of
+from k8slab.scheduler.runtime import Factory, Framework
+from k8slab.scheduler.set_up import build_frameworks, config_of, listen_for_plugins
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.component import Component
@@ -102,13 +99,26 @@ class Scheduler:
         self.component = component
         self.client = client
         self.features = features if features is not None else FeatureGates()
-        self.config = _config_of(config, profiles)
+        self.config = config_of(config, profiles)
         self.metrics = SchedulerMetrics(self.features)
         self.cache = Cache()
         self._with_groups = self.features.enabled("GenericWorkload")
         self.lister = InformerLister(informers)
         self.nominator = Nominator()
-        self.frameworks = self._build(registry, memo=memo, extenders=(*self.config.extenders, *extenders), http=http)
+        self.frameworks = build_frameworks(
+            self.config,
+            registry=registry,
+            features=self.features,
+            client=client,
+            lister=self.lister,
+            loop=loop,
+            rng=loop.stream(component.name),
+            nominator=self.nominator,
+            metrics=self.metrics,
+            memo=memo,
+            extenders=(*self.config.extenders, *extenders),
+            http=http,
+        )
         self.queue = self._new_queue()
         self._snapshot = Snapshot()
         self._poppable, self._timers = Waiters(loop), Waiters(loop)
@@ -153,36 +163,7 @@ class Scheduler:
             resources[PODGROUPS] = EventResource.POD_GROUP
         for resource, name in resources.items():
             self.lister.informer(resource).add_event_handler(*handlers.others(name))
-        self._listen_for_plugins(handlers)
-
-    def _build(self, registry: Mapping[str, Factory] | None, **options: Any) -> dict[str, Framework]:
-        """The frameworks by scheduler name. They share one queue, so all must sort it alike."""
-        rng = self.loop.stream(self.component.name)
-        built: dict[str, Framework] = {}
-        for profile in self.config.profiles:
-            name = profile.scheduler_name
-            try:
-                framework = Framework.from_profile(
-                    profile,
-                    registry=registry,
-                    features=self.features,
-                    client=self.client,
-                    lister=self.lister,
-                    loop=self.loop,
-                    rng=rng,
-                    nominator=self.nominator,
-                    percentage_of_nodes_to_score=self.config.percentage_of_nodes_to_score,
-                    metrics=self.metrics,
-                    **options,
-                )
-            except ValueError as error:
-                raise ValueError(
-                    f"initializing profiles: creating profile for scheduler name {name}: {error}"
-                ) from error
-            if problem := _unlike(framework, built):
-                raise ValueError(f"initializing profiles: {problem}")
-            built[name] = framework
-        return built
+        listen_for_plugins(self.frameworks.values(), handlers, self.lister, self._pods)
 
     def _new_queue(self) -> SchedulingQueue:
         first = next(iter(self.frameworks.values()))
@@ -197,25 +178,6 @@ class Scheduler:
             pop_from_backoff=self.features.enabled("SchedulerPopFromBackoffQ"),
             on_move=self._on_move,
         )
-
-    def _listen_for_plugins(self, handlers: EventHandlers) -> None:
-        """Informers for custom resources that plugins registered events of, and for what QueueSort sorts by."""
-        registered = [
-            entry.event
-            for framework in self.frameworks.values()
-            for entries in framework.events_to_register().values()
-            for entry in entries
-        ]
-        resources = dict.fromkeys(gvr for event in registered if (gvr := custom_resource_of(event)) is not None)
-        for gvr in resources:
-            self.lister.informer(gvr).add_event_handler(*handlers.others(custom_resource(gvr)))
-        for framework in self.frameworks.values():
-            for plugin in framework.plugins.values():
-                if isinstance(plugin, PodListener):
-                    self._pods.add_event_handler(plugin.pod_added, plugin.pod_updated, plugin.pod_deleted)
-        sort = next(iter(self.frameworks.values())).queue_sort_plugin
-        for gvr in sort.sorts_by if isinstance(sort, QueueSortKey) else ():
-            self.lister.informer(gvr).add_event_handler(handlers.resort, handlers.resort, handlers.resort)
 
     def start(self) -> None:
         """Start the tasks; they wait for the informers by themselves."""
@@ -482,7 +444,7 @@ class Scheduler:
         if choice is None:
             return
         self._tell(
-            "schedule.preempt", info, node=choice.node, victims=_some_of([victim.key for victim in choice.victims], 60)
+            "schedule.preempt", info, node=choice.node, victims=some_of([victim.key for victim in choice.victims], 60)
         )
         if self.features.enabled("SchedulerAsyncPreemption"):
             self.executor.start(choice, info.pod)
@@ -627,47 +589,9 @@ class Scheduler:
                 self._activate(pod)
 
 
-def _config_of(
-    config: KubeSchedulerConfiguration | None, profiles: Sequence[Profile | Object] | None
-) -> KubeSchedulerConfiguration:
-    if profiles is None:
-        return config if config is not None else KubeSchedulerConfiguration()
-    if config is not None:
-        raise ValueError("profiles: given beside config, expected one of them")
-    given = tuple(p if isinstance(p, Profile) else Profile.from_dict(p) for p in profiles)
-    return KubeSchedulerConfiguration(profiles=given or (Profile(),))
-
-
-def _unlike(framework: Framework, built: Mapping[str, Framework]) -> str:
-    """Why a profile cannot stand beside those there are; "" when it can."""
-    name = framework.profile_name
-    if not name:
-        return "scheduler name is needed"
-    if name in built:
-        return f"duplicate profile with scheduler name {go_quote(name)}"
-    if not built:
-        return ""
-    first = next(iter(built.values()))
-    own, other = name_of(framework.queue_sort_plugin), name_of(first.queue_sort_plugin)
-    if own != other:
-        return f"different queue sort plugins for profile {go_quote(name)}: {go_quote(own)}, first: {go_quote(other)}"
-    if framework.profile.plugin_config.get(own) != first.profile.plugin_config.get(own):
-        return f"different queue sort plugin args for profile {go_quote(name)}"
-    return ""
-
-
 def _nomination(framework: Framework, result: ScheduleResult) -> str | None:
     """What a Pod that found no Node is nominated for: "" takes a nomination back, None leaves it as it is."""
     if result.post_filter is not None:
         return result.post_filter.nominated_node_name
     fits_nowhere = result.status.code is Code.UNSCHEDULABLE
     return None if fits_nowhere and framework.post_filter_plugins else ""
-
-
-def _some_of(names: Sequence[str], length: int) -> str:
-    """As many names as fit into `length` characters, at least the first, and how many more there are."""
-    shown, text = len(names), ", ".join(names)
-    while len(text) > length and shown > 1:
-        shown -= 1
-        text = f"{', '.join(names[:shown])} and {len(names) - shown} more"
-    return text

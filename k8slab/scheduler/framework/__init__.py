@@ -87,7 +87,6 @@ from k8slab.scheduler.framework.node_info import (
     labels_of,
     namespace_of,
     pod_key,
-    priority_of,
     uid_of,
 )
 from k8slab.scheduler.framework.status import SKIP, SUCCESS, Code, PluginError, Status
@@ -171,6 +170,5 @@ __all__ = [
     "pod_affinity_terms",
     "pod_changes",
     "pod_key",
-    "priority_of",
     "uid_of",
 ]

@@ -18,6 +18,7 @@ from k8slab.api.pod_requests import (
     is_restartable_init_container,
     pod_requests,
 )
+from k8slab.api.pods import pod_priority
 from k8slab.api.quantity import Quantity, quantity
 from k8slab.scheduler.framework.affinity_terms import NO_AFFINITY, pod_affinity_terms
 
@@ -37,7 +38,6 @@ __all__ = [
     "labels_of",
     "namespace_of",
     "pod_key",
-    "priority_of",
     "uid_of",
 ]
 
@@ -66,11 +66,6 @@ def pod_key(pod: Object) -> str:
 def uid_of(pod: Object) -> str:
     """The Pod's uid; manifests without one are known by their key."""
     return pod["metadata"].get("uid") or pod_key(pod)
-
-
-def priority_of(pod: Object) -> int:
-    """`spec.priority`; 0 for a Pod without one."""
-    return (pod.get("spec") or {}).get("priority") or 0
 
 
 def namespace_of(pod: Object) -> str:
@@ -259,7 +254,7 @@ class PodInfo:
         self.namespace: str = pod["metadata"].get("namespace") or "default"
         self.affinity = pod_affinity_terms(pod)
         self.uid = uid_of(pod)
-        self.priority = priority_of(pod)
+        self.priority = pod_priority(pod)
         self.host_ports = host_ports(pod)
         requests = pod_requests(pod, **_ASSIGNED)
         self.requested = Resource.of(requests)
@@ -379,15 +374,14 @@ class NodeInfo:
 
     def clone(self) -> NodeInfo:
         """A copy that may be changed; PodInfos and the Node are shared, they never change."""
-        copy = NodeInfo(self.name)
-        copy.node, copy.labels, copy.generation = self.node, self.labels, self.generation
+        copy: NodeInfo = NodeInfo.__new__(NodeInfo)
+        copy.name, copy.node, copy.labels, copy.generation = self.name, self.node, self.labels, self.generation
         copy.allocatable = self.allocatable
         copy.requested = self.requested.clone()
         copy.non_zero_cpu, copy.non_zero_memory = self.non_zero_cpu, self.non_zero_memory
         copy.pods = dict(self.pods)
         copy.with_affinity = dict(self.with_affinity)
-        if self.used_ports:
-            copy.used_ports = self.used_ports.clone()
+        copy.used_ports = self.used_ports.clone()
         copy.taints, copy.unschedulable, copy.images = self.taints, self.unschedulable, self.images
         return copy
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.pods import get_condition
+from k8slab.api.pods import get_condition, pod_priority
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.framework import (
     SUCCESS,
@@ -29,7 +29,6 @@ from k8slab.scheduler.framework import (
     PostFilterResult,
     QueueingHint,
     Status,
-    priority_of,
     uid_of,
 )
 from k8slab.scheduler.nominator import nominated_node_name
@@ -111,7 +110,7 @@ class DefaultPreemption:
         if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         node = self._handle.snapshot().get(nominated)
-        mine = priority_of(pod)
+        mine = pod_priority(pod)
         if node is not None and any(
             info.priority < mine and _terminates_by_preemption(info.pod) for info in node.pods.values()
         ):

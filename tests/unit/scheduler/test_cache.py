@@ -153,6 +153,20 @@ def test_a_node_that_changes_its_zone_changes_the_order() -> None:
     cache.check_invariants()
 
 
+def test_a_pod_whose_labels_changed_before_its_binding_was_seen_is_counted_anew() -> None:
+    """Spreading and Pod affinity go by labels: the Node has changed for them, though the sums have not."""
+    cache = Cache()
+    cache.add_node(node("a"))
+    cache.assume(pod("p"), "a")
+    snapshot = cache.snapshot()
+    seen = pod("p", node_name="a")
+    seen["metadata"]["labels"] = {"app": "new"}
+    cache.add_pod(seen)
+    cache.update_snapshot(snapshot)
+    assert snapshot.nodes[0].pods["default/p"].labels == {"app": "new"}
+    cache.check_invariants()
+
+
 # -- what is counted -----------------------------------------------------------------------------------
 
 
