@@ -46,8 +46,8 @@ def test_who_knows_nothing_of_time_and_of_losses_earns_the_first_checks() -> Non
 WRONG = {
     "no list": ("            return []\n", "            return None\n", "permit: expected a list of Pods, found None"),
     "a text": ("        return go\n", "        return pod\n", "permit: expected a list of Pods, found 'red-"),
-    "pairs": ("        return go\n", "        return [(gang, pod)]\n", "permit: expected the name of a Pod in the list"),
-    "no list of waits": ("        return list(self.waits)\n", "        return 3\n", "waiting: expected a list of Pods, found 3"),
+    "pairs": ("        return go\n", "        return [(gang, pod)]\n", "permit: expected the name of a Pod in"),
+    "a number": ("        return list(self.waits)\n", "        return 3\n", "waiting: expected a list of Pods, found 3"),
 }  # fmt: skip
 
 
