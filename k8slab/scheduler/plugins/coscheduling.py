@@ -170,8 +170,8 @@ class Coscheduling:
         missing = group.min_member - self._count(name)
         if missing <= 0 or missing * 100 <= self._reject_percentage * group.min_member:
             return None, Status(Code.UNSCHEDULABLE)
-        self._reject(name, "optimistic rejection in PostFilter")
-        self._rejected_at[name] = self._handle.now_ms
+        if self._reject(name, "optimistic rejection in PostFilter"):
+            self._rejected_at[name] = self._handle.now_ms
         if self._backoff_ms and len(self._members(name)) >= group.min_member:
             self._back_off(name)
         self._failed(name)
@@ -255,10 +255,10 @@ class Coscheduling:
         waiting = self._handle.waiting_pod(info.uid)
         return waiting is not None and waiting.is_rejected
 
-    def _reject(self, name: str, message: str) -> None:
-        for waiting in self._handle.waiting_pods():
-            if pod_group_name(waiting.pod) == name:
-                waiting.reject(self.name, message)
+    def _reject(self, name: str, message: str) -> bool:
+        """Whether anybody of the group waited."""
+        mine = [waiting for waiting in self._handle.waiting_pods() if pod_group_name(waiting.pod) == name]
+        return any([waiting.reject(self.name, message) for waiting in mine])
 
     def _failed(self, name: str) -> None:
         """Its minResources are to be looked for again, and groups that have not failed yet come before it."""
