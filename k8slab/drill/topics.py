@@ -9,8 +9,10 @@ import random
 from dataclasses import replace
 
 from k8slab.drill.exercise import Drill, Generator
+from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
 from k8slab.drill.mvcc import mvcc
+from k8slab.drill.preemption import preemption
 from k8slab.drill.quantities import quantities
 from k8slab.drill.raft import raft
 from k8slab.drill.requests_qos import requests_qos
@@ -31,6 +33,8 @@ TOPICS: dict[str, Generator] = {
     "rollout": rollout,
     "filters": filters,
     "scores": scores,
+    "failed-scheduling": failed_scheduling,
+    "preemption": preemption,
     "raft": raft,
     "mvcc": mvcc,
 }
@@ -45,6 +49,8 @@ TITLES: dict[str, str] = {
     "rollout": "Rollout arithmetic",
     "filters": "Filters",
     "scores": "Scores",
+    "failed-scheduling": "FailedScheduling",
+    "preemption": "Preemption",
     "raft": "Raft",
     "mvcc": "etcd's revisions",
 }

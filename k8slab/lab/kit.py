@@ -13,6 +13,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import unified_diff
 
 from k8slab.lab.lazy import lazy_solutions
 from k8slab.lab.model import Check
@@ -55,7 +56,8 @@ def check_kit(lab: Lab, *, runner: Runner | None = None, machine: bool = True) -
             found.problems.append(f"{name} does not pass:\n{report_text(lab, report)}")
     first, again = (report_text(lab, verify(lab, lab.starter_code, runner=runner)) for _ in range(2))
     if first != again:
-        found.problems.append("two runs say different things")
+        changed = unified_diff(first.splitlines(), again.splitlines(), "first run", "second run", lineterm="", n=0)
+        found.problems.append("\n".join(["two runs say different things:", *changed]))
     found.problems += _lazy(lab, runner)
     _named(lab, runner, found)
     found.problems += _parts(lab, runner)

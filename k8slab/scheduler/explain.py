@@ -101,6 +101,11 @@ class Explanation:
 def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanation:
     """Ask every plugin about every Node of `snapshot`, in the snapshot's order."""
     framework.use_snapshot(snapshot)
+    with framework.without_memory():
+        return _explain(framework, pod, snapshot)
+
+
+def _explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanation:
     state = CycleState()
     names, status, narrowed_by = framework.run_pre_filter(state, pod, snapshot.nodes)
     rows = [NodeVerdict(node.name) for node in snapshot.nodes]

@@ -35,6 +35,7 @@ from k8slab.scheduler.framework import (
     PodInfo,
     Status,
     namespace_of,
+    priority_of,
 )
 
 __all__ = [
@@ -139,7 +140,7 @@ def select_victims_on_node(
     handle: Handle, state: CycleState, pod: Object, node: NodeInfo, pdbs: Iterable[Object]
 ) -> tuple[tuple[PodInfo, ...], int, Status]:
     """(victims, how many of them break a budget, verdict). Changes `state` and `node`: give it copies."""
-    mine = PodInfo(pod).priority
+    mine = priority_of(pod)
     potential = [info for info in node.pods.values() if info.priority < mine]
 
     def leave(info: PodInfo) -> None:
@@ -244,7 +245,8 @@ def best_candidates(candidates: Sequence[Candidate]) -> list[Candidate]:
         if len(left) < 2:
             break
         harm = [criterion(candidate) for candidate in left]
-        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == min(harm)]
+        least = min(harm)
+        left = [candidate for candidate, value in zip(left, harm, strict=True) if value == least]
     return left
 
 

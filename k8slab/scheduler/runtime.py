@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
@@ -25,6 +26,7 @@ from k8slab.scheduler.framework import (
     ClusterEvent,
     ClusterEventWithHint,
     Code,
+    Contribution,
     CycleState,
     EnqueueExtensions,
     EventResource,
@@ -60,6 +62,7 @@ from k8slab.scheduler.plugins import REGISTRY
 from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.tally import Tallies, Tally
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
@@ -68,6 +71,8 @@ if TYPE_CHECKING:
     from k8slab.scheduler.explain import Explanation
 
 __all__ = ["Factory", "Framework", "WeightedScore"]
+
+_Key = TypeVar("_Key", bound=Hashable)
 
 Factory = Callable[[Mapping[str, Any], Any], Plugin]
 
@@ -118,6 +123,7 @@ class Framework:
         self.extenders = Extenders(extenders, http, loop)
         self._loop = loop
         self._snapshot = Snapshot()
+        self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
         self.plugins = self._instantiate(plugins)
         self._weights: dict[str, int] = {}
@@ -207,6 +213,8 @@ class Framework:
         # Whether an object has the methods of a Protocol is slow to ask, so it is asked once.
         self._normalizers = {n: p for n, p in self.plugins.items() if isinstance(p, ScoreExtensions)}
         self._pre_filter_extensions = [p for p in self.pre_filter_plugins if isinstance(p, PreFilterExtensions)]
+        self._active_filters: dict[frozenset[str], list[FilterPlugin]] = {}  # which sit out is nearly always the same
+        self._active_extensions: dict[frozenset[str], list[PreFilterExtensions]] = {}
         self._signers = [p for p in self.plugins.values() if isinstance(p, SignPlugin) and p.node_local]
         if len(queue_sort) != 1:
             names = [name_of(plugin) for plugin in queue_sort]
@@ -228,6 +236,25 @@ class Framework:
     def use_snapshot(self, snapshot: Snapshot) -> None:
         """Make `snapshot` the one that plugins see in the coming cycle."""
         self._snapshot = snapshot
+
+    def tally(self, key: Hashable, contribute: Contribution[_Key]) -> dict[_Key, int]:
+        if self._tallies is None:
+            return Tally(contribute).over(self._snapshot)
+        return self._tallies.over(key, contribute, self._snapshot)
+
+    def check_invariants(self) -> None:
+        """What is kept between cycles equals what is there."""
+        if self._tallies is not None:
+            self._tallies.check_invariants()
+
+    @contextmanager
+    def without_memory(self) -> Iterator[None]:
+        """Everything asked meanwhile is worked out anew, and not kept."""
+        kept, self._tallies = self._tallies, None
+        try:
+            yield
+        finally:
+            self._tallies = kept
 
     def waiting_pods(self) -> list[WaitingPod]:
         return list(self._waiting.values())
@@ -309,8 +336,11 @@ class Framework:
 
     def active_filters(self, state: CycleState) -> list[FilterPlugin]:
         """Filter plugins that did not sit this cycle out."""
-        skip = state.skip_filter
-        return [plugin for plugin in self.filter_plugins if name_of(plugin) not in skip]
+        found = self._active_filters.get(state.skip_filter)
+        if found is None:
+            found = [plugin for plugin in self.filter_plugins if name_of(plugin) not in state.skip_filter]
+            self._active_filters[state.skip_filter] = found
+        return found
 
     def run_filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         """The first verdict other than Success, signed by its plugin; SUCCESS when all agree."""
@@ -366,7 +396,11 @@ class Framework:
         return SUCCESS
 
     def _with_extensions(self, state: CycleState) -> list[PreFilterExtensions]:
-        return [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
+        found = self._active_extensions.get(state.skip_filter)
+        if found is None:
+            found = [plugin for plugin in self._pre_filter_extensions if name_of(plugin) not in state.skip_filter]
+            self._active_extensions[state.skip_filter] = found
+        return found
 
     def run_post_filter(
         self, state: CycleState, pod: Object, statuses: NodeStatuses

@@ -53,7 +53,7 @@ class Snapshot:
     is.
     """
 
-    __slots__ = ("_index", "_with_affinity", "generation", "image_nodes", "nodes")
+    __slots__ = ("_changed", "_epoch", "_index", "_with_affinity", "generation", "image_nodes", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[NodeInfo] = []
@@ -61,6 +61,8 @@ class Snapshot:
         self.image_nodes: dict[str, int] = {}
         self._index: dict[str, int] = {}
         self._with_affinity: dict[str, NodeInfo] = {}
+        self._epoch = 0
+        self._changed: list[str] = []
 
     @classmethod
     def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
@@ -88,6 +90,21 @@ class Snapshot:
         self.nodes = nodes
         self._index = {info.name: index for index, info in enumerate(nodes)}
         self._with_affinity = {info.name: info for info in nodes if info.with_affinity}
+        self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        self._epoch += 1
+        self._changed.clear()
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Where the list of changes stands, for `changed_since`."""
+        return self._epoch, len(self._changed)
+
+    def changed_since(self, version: tuple[int, int]) -> Sequence[str] | None:
+        """Names of the Nodes that changed since then; None: possibly all, and other ones are there."""
+        epoch, count = version
+        return list(dict.fromkeys(self._changed[count:])) if epoch == self._epoch else None
 
     @property
     def nodes_with_affinity(self) -> Sequence[NodeInfo]:
@@ -95,6 +112,9 @@ class Snapshot:
         return list(self._with_affinity.values())
 
     def _note(self, info: NodeInfo) -> None:
+        if len(self._changed) > 4 * len(self.nodes):
+            self._begin_epoch()
+        self._changed.append(info.name)
         if info.with_affinity:
             self._with_affinity[info.name] = info
         else:
@@ -116,6 +136,17 @@ class Snapshot:
             raise ValueError(f"node {node_name!r}: not in the snapshot")
         self.generation += 1
         info.add_pod(PodInfo(pod))
+        self._note(info)
+        info.generation = self.generation
+
+    def take_away(self, key: str, node_name: str) -> None:
+        """The Pod `key` (`namespace/name`) no longer counts on a Node: the opposite of `assume`. KeyError if it does
+        not."""
+        info = self.get(node_name)
+        if info is None:
+            raise ValueError(f"node {node_name!r}: not in the snapshot")
+        self.generation += 1
+        info.remove_pod(key)
         self._note(info)
         info.generation = self.generation
 

@@ -271,8 +271,10 @@ def test_the_quota_the_alarm_and_the_way_out() -> None:
     with running("--quota-backend-bytes", str(quota)) as real:
         ours = Ours(quota_backend_bytes=quota)
         real.reset()
-        # 20,000 bytes take 5 pages; a real etcd measures its file ten times a second, and so takes more than fits
-        assert 20_480 * (puts_until_full(ours.do) + 1) <= quota < 20_480 * (puts_until_full(real.do) + 3)
+        # 20,000 bytes take 5 pages. A real etcd measures its file ten times a second, and so takes more than fits; each
+        # commit copies pages too, and on a busy machine there are more commits to so many puts, so fewer fit.
+        assert quota - 2 * 20_480 < 20_480 * (puts_until_full(ours.do) + 1) <= quota
+        assert quota / 2 < 20_480 * puts_until_full(real.do) < quota * 2
         revision = ours.server.store.revision
         their_revision = real.do(RangeRequest(b"k"))["rev"]
         for request, theirs in (

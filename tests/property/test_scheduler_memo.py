@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k8slab.scheduler import CycleState, Framework, NodeInfo, Snapshot
+from k8slab.scheduler import Cache, CycleState, Framework, NodeInfo, Snapshot
 from k8slab.scheduler.plugins.balanced_allocation import BalancedAllocation
 from k8slab.scheduler.plugins.resource_allocation import (
     ResourceSpec,
@@ -115,6 +115,88 @@ def test_placements_scores_and_messages_are_the_same_with_and_without_the_memo(
     raw: list[Any], pods: list[dict[str, Any]], far: bool, promised: list[tuple[int, int, dict[str, Any]]]
 ) -> None:
     assert play(raw, pods, 0, far, True, promised) == play(raw, pods, 0, far, False, promised)
+
+
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+
+def _term(app: str, key: str) -> dict[str, Any]:
+    return {"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}
+
+
+def _social(
+    app: str, kind: str, other: str, key: str, required: bool, spread: str, selector: dict[str, str]
+) -> dict[str, Any]:
+    term = _term(other, key)
+    terms = (
+        {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        if required
+        else {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 7, "podAffinityTerm": term}]}
+    )
+    constraint = {**_term(app, key), "maxSkew": 1, "whenUnsatisfiable": spread, "nodeTaintsPolicy": "Honor"}
+    found: dict[str, Any] = {"app": app, "nodeSelector": selector}
+    if kind:
+        found["affinity"] = {kind: terms}
+    if spread:
+        found["topologySpreadConstraints"] = [constraint]
+    return found
+
+
+social_pods = st.builds(
+    _social,
+    st.sampled_from("xy"),
+    st.sampled_from(["", "podAffinity", "podAntiAffinity"]),
+    st.sampled_from("xy"),
+    st.sampled_from([HOST, ZONE]),
+    st.booleans(),
+    st.sampled_from(["", "DoNotSchedule", "ScheduleAnyway"]),
+    st.sampled_from([{}, {ZONE: "a"}]),
+)
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("come"), social_pods),
+        st.tuples(st.just("leave"), st.integers(0, 9)),
+        st.tuples(st.just("node"), st.integers(0, 9)),
+    ),
+    max_size=18,
+)
+
+
+def mingle(steps: list[tuple[str, Any]], memo: bool) -> list[Any]:
+    """Pods with affinity and spreading come to a cache's cluster and leave it, and Nodes change; what came out."""
+    cache, snapshot = Cache(), Snapshot()
+    for index in range(5):
+        cache.add_node(node(f"n{index}", labels={HOST: f"n{index}", ZONE: "ab"[index % 2]}))
+    framework = Framework.from_profile(rng=random.Random(5), memo=memo)
+    there: list[str] = []
+    found: list[Any] = []
+    for number, (what, how) in enumerate(steps):
+        if what == "leave" and there:
+            cache.remove_pod(there.pop(how % len(there)))
+        elif what == "node":
+            name = f"n{how % 5}"
+            flipped = {HOST: name, ZONE: "ab"[(number + how) % 2]}
+            cache.update_node(node(name, labels=flipped, taints=TAINTS[: number % 2]))
+        elif what == "come":
+            options = dict(how)
+            incoming = pod(f"p{number}", labels={"app": options.pop("app")}, **options)
+            incoming["metadata"]["labels"] = incoming["spec"].pop("labels")
+            cache.update_snapshot(snapshot)
+            result = framework.schedule(incoming, snapshot)
+            found.append((result.node, result.score, result.message, dict(result.scores)))
+            if result.node:
+                placed = {**incoming, "spec": {**incoming["spec"], "nodeName": result.node}}
+                cache.add_pod(placed)
+                there.append(f"default/p{number}")
+    snapshot.check_invariants()
+    framework.check_invariants()
+    return found
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(moves)
+def test_sums_that_are_kept_are_those_that_are_added_up(steps: list[tuple[str, Any]]) -> None:
+    assert mingle(steps, True) == mingle(steps, False)
 
 
 def test_the_memo_scores_a_node_where_room_is_kept_as_it_is_now() -> None:

@@ -41,6 +41,7 @@ from k8slab.scheduler.framework.interface import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
     BindPlugin,
+    Contribution,
     EnqueueExtensions,
     FilterPlugin,
     Gates,
@@ -82,6 +83,7 @@ from k8slab.scheduler.framework.node_info import (
     labels_of,
     namespace_of,
     pod_key,
+    priority_of,
     uid_of,
 )
 from k8slab.scheduler.framework.status import SKIP, SUCCESS, Code, PluginError, Status
@@ -110,6 +112,7 @@ __all__ = [
     "ClusterEvent",
     "ClusterEventWithHint",
     "Code",
+    "Contribution",
     "CycleState",
     "EnqueueExtensions",
     "EventResource",
@@ -159,5 +162,6 @@ __all__ = [
     "pod_affinity_terms",
     "pod_changes",
     "pod_key",
+    "priority_of",
     "uid_of",
 ]

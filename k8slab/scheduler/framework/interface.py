@@ -14,8 +14,8 @@ an int and raises PluginError where Go returns (score, Status); `sign_pod` retur
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVR
@@ -28,6 +28,7 @@ __all__ = [
     "MAX_NODE_SCORE",
     "MIN_NODE_SCORE",
     "BindPlugin",
+    "Contribution",
     "EnqueueExtensions",
     "FilterPlugin",
     "Gates",
@@ -53,6 +54,10 @@ __all__ = [
     "SignPlugin",
     "SnapshotView",
 ]
+
+_Key = TypeVar("_Key", bound=Hashable)
+Contribution = Callable[[NodeInfo], Mapping[_Key, int]]
+"""What one Node adds to sums over all Nodes, by key."""
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0
@@ -136,6 +141,10 @@ class Handle(Protocol):
     def lister(self) -> Lister: ...
     def snapshot(self) -> SnapshotView:
         """The snapshot of the running cycle; not for PreBind, Bind and queueing hints."""
+
+    def tally(self, key: Hashable, contribute: Contribution[_Key]) -> dict[_Key, int]:
+        """The sums over the Nodes of the snapshot. `contribute` may depend on `key` and on the Node and its Pods, and
+        on nothing else: then only Nodes that changed are asked again."""
 
     def waiting_pods(self) -> list[Any]:
         """Pods that wait in Permit, oldest first, each with `allow(plugin)` and `reject(plugin, message)`."""

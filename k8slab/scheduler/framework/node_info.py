@@ -37,6 +37,7 @@ __all__ = [
     "labels_of",
     "namespace_of",
     "pod_key",
+    "priority_of",
     "uid_of",
 ]
 
@@ -65,6 +66,11 @@ def pod_key(pod: Object) -> str:
 def uid_of(pod: Object) -> str:
     """The Pod's uid; manifests without one are known by their key."""
     return pod["metadata"].get("uid") or pod_key(pod)
+
+
+def priority_of(pod: Object) -> int:
+    """`spec.priority`; 0 for a Pod without one."""
+    return (pod.get("spec") or {}).get("priority") or 0
 
 
 def namespace_of(pod: Object) -> str:
@@ -248,13 +254,12 @@ class PodInfo:
     )
 
     def __init__(self, pod: Object) -> None:
-        spec = pod.get("spec") or {}
         self._see(pod)
         self.key = pod_key(pod)
         self.namespace: str = pod["metadata"].get("namespace") or "default"
         self.affinity = pod_affinity_terms(pod)
         self.uid = uid_of(pod)
-        self.priority: int = spec.get("priority") or 0
+        self.priority = priority_of(pod)
         self.host_ports = host_ports(pod)
         requests = pod_requests(pod, **_ASSIGNED)
         self.requested = Resource.of(requests)

@@ -26,10 +26,10 @@ from k8slab.scheduler.framework import (
     EventResource,
     Handle,
     NodeStatuses,
-    PodInfo,
     PostFilterResult,
     QueueingHint,
     Status,
+    priority_of,
     uid_of,
 )
 from k8slab.scheduler.nominator import nominated_node_name
@@ -113,7 +113,7 @@ class DefaultPreemption:
         if not nominated or statuses.get(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         node = self._handle.snapshot().get(nominated)
-        mine = PodInfo(pod).priority
+        mine = priority_of(pod)
         if node is not None and any(
             info.priority < mine and _terminates_by_preemption(info.pod) for info in node.pods.values()
         ):

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/framework/plugins/interpodaffinity (plugin.go, filtering
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from k8slab.api.labels import NOTHING, Labels
@@ -16,6 +16,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import NAMESPACES
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
+    NO_AFFINITY,
     SKIP,
     SUCCESS,
     ActionType,
@@ -89,21 +90,51 @@ class _FilterState:
 
     def update(self, info: PodInfo, node_labels: Labels, change: int) -> None:
         """A Pod is (`change` 1) or is no longer (-1) on a Node."""
-        self.update_repelled(info, node_labels, change)
-        self.update_own(info, node_labels, change)
+        self._add_repelled(self.repelled_by, info, node_labels, change)
+        self._add_near(self.near, info, node_labels, change)
+        self._add_far(self.far, info, node_labels, change)
 
-    def update_repelled(self, info: PodInfo, node_labels: Labels, change: int) -> None:
+    def _add_repelled(self, pairs: _Pairs, info: PodInfo, node_labels: Labels, change: int) -> None:
         for term in info.affinity.required_anti:
             if term.matches(self.namespace, self.labels, self.namespace_labels):
-                _count(self.repelled_by, node_labels, term.topology_key, change)
+                _count(pairs, node_labels, term.topology_key, change)
 
-    def update_own(self, info: PodInfo, node_labels: Labels, change: int) -> None:
+    def _add_near(self, pairs: _Pairs, info: PodInfo, node_labels: Labels, change: int) -> None:
         if matches_all_terms(self.terms, info.namespace, info.labels):
             for term in self.terms:
-                _count(self.near, node_labels, term.topology_key, change)
+                _count(pairs, node_labels, term.topology_key, change)
+
+    def _add_far(self, pairs: _Pairs, info: PodInfo, node_labels: Labels, change: int) -> None:
         for term in self.anti_terms:
             if term.matches(info.namespace, info.labels):
-                _count(self.far, node_labels, term.topology_key, change)
+                _count(pairs, node_labels, term.topology_key, change)
+
+    def add_up(self, handle: Handle) -> None:
+        """Count over all Nodes."""
+
+        def repelled(node: NodeInfo) -> _Pairs:
+            pairs: _Pairs = {}
+            for key in node.with_affinity:
+                self._add_repelled(pairs, node.pods[key], node.labels, 1)
+            return pairs
+
+        def near(node: NodeInfo) -> _Pairs:
+            pairs: _Pairs = {}
+            for info in node.pods.values():
+                self._add_near(pairs, info, node.labels, 1)
+            return pairs
+
+        def far(node: NodeInfo) -> _Pairs:
+            pairs: _Pairs = {}
+            for info in node.pods.values():
+                self._add_far(pairs, info, node.labels, 1)
+            return pairs
+
+        self.repelled_by = handle.tally(("repelled", _known_by(self)), repelled)
+        if self.terms:
+            self.near = handle.tally(("near", *self.terms), near)
+        if self.anti_terms:
+            self.far = handle.tally(("far", *self.anti_terms), far)
 
     def clone(self) -> _FilterState:
         copy: _FilterState = _FilterState.__new__(_FilterState)
@@ -156,34 +187,46 @@ class _ScoreState:
         self.terms, self.anti_terms, self.namespace_labels = terms, anti_terms, namespace_labels
         self.scores: dict[str, dict[str, int]] = {}
 
-    def count(self, info: PodInfo, node_labels: Labels, hard_weight: int) -> None:
+    def add_up(self, handle: Handle, hard_weight: int) -> None:
+        """Count over all Nodes. Without preferences of the Pod's own, only those of others count."""
+        has_preferences = bool(self.terms or self.anti_terms)
+
+        def contribute(node: NodeInfo) -> _Pairs:
+            pairs: _Pairs = {}
+            for key in node.pods if has_preferences else node.with_affinity:
+                self._count(pairs, node.pods[key], node.labels, hard_weight)
+            return pairs
+
+        question = ("scores", hard_weight, _known_by(self), (*self.terms,), (*self.anti_terms,))
+        for (key, value), weight in handle.tally(question, contribute).items():
+            self.scores.setdefault(key, {})[value] = weight
+
+    def _count(self, pairs: _Pairs, info: PodInfo, node_labels: Labels, hard_weight: int) -> None:
         """What a Pod on a Node with these labels is worth to the new one, and the new one to it."""
-        for weighted in self.terms:
-            self._count_own(weighted, info, node_labels, 1)
-        for weighted in self.anti_terms:
-            self._count_own(weighted, info, node_labels, -1)
-        if hard_weight > 0:
-            for term in info.affinity.required:
-                self._count_other(WeightedAffinityTerm(hard_weight, term), node_labels, 1)
-        for weighted in info.affinity.preferred:
-            self._count_other(weighted, node_labels, 1)
-        for weighted in info.affinity.preferred_anti:
-            self._count_other(weighted, node_labels, -1)
 
-    def _count_own(self, weighted: WeightedAffinityTerm, info: PodInfo, node_labels: Labels, sign: int) -> None:
-        if weighted.term.matches(info.namespace, info.labels):
-            self._add(weighted, node_labels, sign)
+        def add(weighted: WeightedAffinityTerm, sign: int) -> None:
+            key = weighted.term.topology_key
+            value = node_labels.get(key)
+            if value is not None:
+                pairs[key, value] = pairs.get((key, value), 0) + sign * weighted.weight
 
-    def _count_other(self, weighted: WeightedAffinityTerm, node_labels: Labels, sign: int) -> None:
-        if weighted.term.matches(self.namespace, self.labels, self.namespace_labels):
-            self._add(weighted, node_labels, sign)
+        for own, sign in ((self.terms, 1), (self.anti_terms, -1)):
+            for weighted in own:
+                if weighted.term.matches(info.namespace, info.labels):
+                    add(weighted, sign)
+        if info.affinity is NO_AFFINITY:
+            return
+        hard = [WeightedAffinityTerm(hard_weight, term) for term in info.affinity.required] if hard_weight else []
+        for others, sign in ((hard, 1), (info.affinity.preferred, 1), (info.affinity.preferred_anti, -1)):
+            for weighted in others:
+                if weighted.term.matches(self.namespace, self.labels, self.namespace_labels):
+                    add(weighted, sign)
 
-    def _add(self, weighted: WeightedAffinityTerm, node_labels: Labels, sign: int) -> None:
-        key = weighted.term.topology_key
-        value = node_labels.get(key)
-        if value is not None:
-            of_key = self.scores.setdefault(key, {})
-            of_key[value] = of_key.get(value, 0) + sign * weighted.weight
+
+def _known_by(state: _FilterState | _ScoreState) -> Hashable:
+    """What the terms of other Pods see of the new one."""
+    of_namespace = None if state.namespace_labels is None else tuple(sorted(state.namespace_labels.items()))
+    return state.namespace, tuple(sorted(state.labels.items())), of_namespace
 
 
 class InterPodAffinity:
@@ -211,16 +254,9 @@ class InterPodAffinity:
             return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f"parsing pod: {own.error}")
         terms, anti_terms = self._merged(own.required), self._merged(own.required_anti)
         found = _FilterState(pod, terms, anti_terms, self._namespace_labels(pod))
-        for node in self._handle.snapshot().nodes_with_affinity:
-            for key in node.with_affinity:
-                found.update_repelled(node.pods[key], node.labels, 1)
+        found.add_up(self._handle)
         if not found.repelled_by and not terms and not anti_terms:
             return None, SKIP
-        if terms or anti_terms:
-            for node in nodes:
-                labels = node.labels
-                for info in node.pods.values():
-                    found.update_own(info, labels, 1)
         state.write(_FILTER_STATE, found)
         return None, SUCCESS
 
@@ -252,13 +288,7 @@ class InterPodAffinity:
             return SKIP
         terms, anti_terms = self._merged_weighted(own.preferred), self._merged_weighted(own.preferred_anti)
         found = _ScoreState(pod, terms, anti_terms, self._namespace_labels(pod))
-        snapshot = self._handle.snapshot()
-        # Without preferences of its own, only those of others count.
-        for node in snapshot.nodes if has_preferences else snapshot.nodes_with_affinity:
-            labels, keys = node.labels, node.pods if has_preferences else node.with_affinity
-            if labels:
-                for key in keys:
-                    found.count(node.pods[key], labels, self._hard_weight)
+        found.add_up(self._handle, self._hard_weight)
         if not found.scores:
             return SKIP
         state.write(_SCORE_STATE, found)

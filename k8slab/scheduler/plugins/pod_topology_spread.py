@@ -180,19 +180,33 @@ class PodTopologySpread:
         if not constraints:
             return None, SKIP
         found = _FilterState(constraints, labels_of(pod))
-        namespace, policies = namespace_of(pod), self._policies(pod)
-        full = [node for node in nodes if has_all_keys(node.labels, constraints)]
-        for counts, constraint in zip(found.counts, constraints, strict=True):
-            key, selector = constraint.topology_key, constraint.selector
-            asks = policies.matter(constraint)
-            for node in full:
-                if not asks or policies.include(constraint, node):
-                    value = node.labels[key]
-                    matching = count_matching(node.pods.values(), selector, namespace) if node.pods else 0
-                    counts[value] = counts.get(value, 0) + matching
+        for (index, value), count in self._count(pod, constraints, constraints).items():
+            found.counts[index][value] = count
         found.critical_paths = [_CriticalPaths(counts) for counts in found.counts]
         state.write(_FILTER_STATE, found)
         return None, SUCCESS
+
+    def _count(
+        self,
+        pod: Object,
+        constraints: Sequence[TopologySpreadConstraint],
+        needs_keys_of: Sequence[TopologySpreadConstraint],
+    ) -> dict[tuple[int, str], int]:
+        """Matching Pods by (index of the constraint, domain), on the Nodes that count for it."""
+        namespace, policies = namespace_of(pod), self._policies(pod)
+
+        def contribute(node: NodeInfo) -> dict[tuple[int, str], int]:
+            labels = node.labels
+            part: dict[tuple[int, str], int] = {}
+            if has_all_keys(labels, needs_keys_of):
+                for index, constraint in enumerate(constraints):
+                    if policies.include(constraint, node):
+                        matching = count_matching(node.pods.values(), constraint.selector, namespace)
+                        part[index, labels.get(constraint.topology_key, "")] = matching
+            return part
+
+        key = (self.name, namespace, tuple(constraints), tuple(needs_keys_of), policies.signature(constraints))
+        return self._handle.tally(key, contribute)
 
     def add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status:
         return self._update(state.read(_FILTER_STATE), pod, to_add, node, 1)
@@ -237,18 +251,11 @@ class PodTopologySpread:
         require_all = bool(pod["spec"].get("topologySpreadConstraints")) or not self._is_system
         found = _ScoreState(constraints)
         found.find_domains(nodes, require_all)
-        namespace, policies = namespace_of(pod), self._policies(pod)
-        full = [
-            node
-            for node in self._handle.snapshot().nodes
-            if node.pods and (not require_all or has_all_keys(node.labels, constraints))
-        ]
+        by_place = [constraint for constraint in constraints if constraint.topology_key != _HOSTNAME]
+        totals = self._count(pod, by_place, constraints if require_all else ()) if by_place else {}
         for counts, constraint in zip(found.counts, constraints, strict=True):
-            key, selector = constraint.topology_key, constraint.selector
-            for node in full if counts else ():
-                value = node.labels.get(key, "")
-                if value in counts and policies.include(constraint, node):
-                    counts[value] += count_matching(node.pods.values(), selector, namespace)
+            for value in counts:
+                counts[value] = totals.get((by_place.index(constraint), value), 0)
         state.write(_SCORE_STATE, found)
         return SUCCESS
 

@@ -6,6 +6,7 @@ Upstream: pkg/scheduler/framework/plugins/podtopologyspread/common.go, pkg/sched
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -117,16 +118,22 @@ def has_all_keys(labels: Labels, constraints: Iterable[TopologySpreadConstraint]
 class InclusionPolicies:
     """Whether a Node counts for a constraint, as far as the Pod's node affinity and tolerations decide it."""
 
-    __slots__ = ("_affinity", "_compare", "_tolerations")
+    __slots__ = ("_affinity", "_compare", "_pod", "_tolerations")
 
     def __init__(self, pod: Object, affinity: RequiredNodeAffinity, features: Gates) -> None:
         self._affinity = affinity
+        self._pod = pod
         self._tolerations = pod["spec"].get("tolerations") or ()
         self._compare = features.enabled("TaintTolerationComparisonOperators")
 
-    def matter(self, constraint: TopologySpreadConstraint) -> bool:
-        """Whether `include` can say no to any Node."""
-        return constraint.honors_taints or (constraint.honors_affinity and not self._affinity.empty)
+    def signature(self, constraints: Iterable[TopologySpreadConstraint]) -> str:
+        """Equal text: `include` says the same of these constraints and any Node."""
+        spec, asked = self._pod["spec"], []
+        if any(constraint.honors_affinity for constraint in constraints) and not self._affinity.empty:
+            asked += [spec.get("nodeSelector"), (spec.get("affinity") or {}).get("nodeAffinity")]
+        if any(constraint.honors_taints for constraint in constraints):
+            asked.append(self._tolerations)
+        return json.dumps(asked, sort_keys=True) if asked else ""
 
     def include(self, constraint: TopologySpreadConstraint, node: NodeInfo) -> bool:
         """Terms that do not parse match no Node."""
