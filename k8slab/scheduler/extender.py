@@ -13,6 +13,7 @@ by its name, and an unknown one is an error (upstream believes the object). TLS 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,14 +35,16 @@ from k8slab.scheduler.extender_wire import (
 )
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
+    SUCCESS,
     Code,
     NodeInfo,
+    PostFilterResult,
     SnapshotView,
     Status,
     namespace_of,
     pod_key,
 )
-from k8slab.scheduler.preemption import Candidate
+from k8slab.scheduler.preemption import Candidate, choose
 from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
@@ -315,6 +318,19 @@ class Extenders:
                 raise ExtenderError(f"expected at least one victim pod on node {go_quote(idle[0])}")
             left = [candidate for candidate in found if candidate.victims]
         return left
+
+    async def choose_again(
+        self, pod: Object, result: PostFilterResult, snapshot: SnapshotView, rng: random.Random
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Let them say which of a preemption's candidates will do, and choose among those."""
+        try:
+            left = await self.process_preemption(pod, result.candidates, snapshot)
+        except ExtenderError as error:
+            return None, Status(Code.ERROR, f"preemption: {error}")
+        if not left:
+            return None, Status(Code.UNSCHEDULABLE, "preemption: no candidate node for preemption")
+        choice = choose(left, rng)
+        return PostFilterResult(choice.node, choice, left), SUCCESS
 
     @property
     def preempt(self) -> bool:

@@ -59,7 +59,6 @@ from k8slab.scheduler.framework import (
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.plugins import REGISTRY
-from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.profile import Profile, default_plugins, points_of
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
@@ -419,7 +418,7 @@ class Framework:
             result, status = plugin.post_filter(state, pod, statuses)
             name = name_of(plugin)
             if status.is_success and result is not None and result.candidates and self.extenders.preempt:
-                result, status = await self._ask_who_goes(pod, result)
+                result, status = await self.extenders.choose_again(pod, result, self._snapshot, self.rng)
             if status.is_success:
                 return result, SUCCESS
             if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE or not status.is_rejected:
@@ -428,17 +427,6 @@ class Framework:
             reasons += status.reasons
             rejector = rejector or name
         return found, Status(Code.UNSCHEDULABLE, *reasons, plugin=rejector)
-
-    async def _ask_who_goes(self, pod: Object, result: PostFilterResult) -> tuple[PostFilterResult | None, Status]:
-        """Let extenders say which candidates will do, and choose among those."""
-        try:
-            left = await self.extenders.process_preemption(pod, result.candidates, self._snapshot)
-        except ExtenderError as error:
-            return None, Status(Code.ERROR, f"preemption: {error}")
-        if not left:
-            return None, Status(Code.UNSCHEDULABLE, "preemption: no candidate node for preemption")
-        choice = choose(left, self.rng)
-        return PostFilterResult(choice.node, choice, left), SUCCESS
 
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
         skip: list[str] = []
