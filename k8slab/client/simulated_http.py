@@ -66,7 +66,7 @@ class SimulatedHTTP:
         if self._loop is None:
             return await _answer(server, path, body)
         future: Future[HTTPResponse] = Future(self._loop)
-        self._loop.spawn(f"http/{urlsplit(url).netloc}", _resolve(future, server, path, body))
+        self._loop.spawn(f"http/{urlsplit(url).netloc}", lambda: _resolve(future, server, path, body))
         return await future.wait(timeout_ms)
 
 

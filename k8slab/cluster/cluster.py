@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any
 from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
-from k8slab.api.names import is_dns1123_label
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS
 from k8slab.client import SimulatedHTTP
@@ -363,10 +362,6 @@ class Cluster:
         """Start one more scheduler as the process `schedulers/NAME`, with `options` of `Scheduler`: profiles, registry,
         extenders. It knows nothing of the others. A run with such a scheduler cannot be recorded."""
         self._check_open()
-        if not isinstance(name, str) or is_dns1123_label(name):
-            raise ValueError(f"name {name!r}: expected a DNS label, such as gpu")
-        if name in self.control_plane.more_schedulers:
-            raise ValueError(f"name {name!r}: a scheduler of this name is there already")
         self.control_plane.add_scheduler(name, **options)
         self._not_recorded.append("add_scheduler")
 
@@ -472,11 +467,7 @@ class Cluster:
         pod = self.mirror.get(PODS.group_resource, target.key)
         if pod is None:
             raise KeyError(f"pods {target.key!r} does not exist")
-        scheduler = self.control_plane.scheduler_of(pod)
-        if scheduler is None:
-            name = pod["spec"].get("schedulerName") or "default-scheduler"
-            raise ValueError(f"the scheduler is down: nobody can say where the Pod would go, no {name} runs")
-        return scheduler.explain(pod)
+        return self.control_plane.explain_placement(pod)
 
     def why(self, reference: str, *, namespace: str = "default") -> Why:
         """The chain of causes behind the last main step about an object (what somebody decided about it, not each

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
+from k8slab.api.names import is_dns1123_label
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, ResourceInfo, gvk_of
 from k8slab.api.transport import Transport
@@ -25,7 +26,8 @@ from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
-from k8slab.scheduler import KubeSchedulerConfiguration, Scheduler
+from k8slab.scheduler import Explanation, KubeSchedulerConfiguration, Scheduler
+from k8slab.scheduler.event_handlers import scheduler_name
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
 __all__ = ["ControlPlane", "ControllerFactory", "SchedulerFactory", "controllers_with", "left_out"]
@@ -151,6 +153,10 @@ class ControlPlane:
 
     def add_scheduler(self, name: str, **options: Any) -> Process:
         """Start one more scheduler, `schedulers/NAME`. `options`: as of `Scheduler`. It knows nothing of the others."""
+        if not isinstance(name, str) or is_dns1123_label(name):
+            raise ValueError(f"name {name!r}: expected a DNS label, such as gpu")
+        if name in self.more_schedulers:
+            raise ValueError(f"name {name!r}: a scheduler of this name is there already")
         process = Process(
             self.loop, f"schedulers/{name}", lambda component: self._start_scheduler(component, **options)
         )
@@ -160,9 +166,17 @@ class ControlPlane:
 
     def scheduler_of(self, pod: Object) -> Scheduler | None:
         """A scheduler that runs and has the Pod's `spec.schedulerName` among its profiles."""
-        name = pod["spec"].get("schedulerName") or "default-scheduler"
+        name = scheduler_name(pod)
         programs = [process.program for process in (self.scheduler, *self.more_schedulers.values())]
         return next((program for program in programs if program is not None and name in program.frameworks), None)
+
+    def explain_placement(self, pod: Object) -> Explanation:
+        """What the Pod's scheduler says of every node. ValueError when it is down, or nobody has the name."""
+        scheduler = self.scheduler_of(pod)
+        if scheduler is None:
+            name = scheduler_name(pod)
+            raise ValueError(f"the scheduler is down: nobody can say where the Pod would go, no {name} runs")
+        return scheduler.explain(pod)
 
     def _start_scheduler(self, component: Component, **options: Any) -> Scheduler:
         client = self.client(component.name, "system:kube-scheduler")

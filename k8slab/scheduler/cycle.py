@@ -245,7 +245,7 @@ class SchedulingAlgorithm:
             return []
         framework, state, diagnosis = self.framework, result.state, result.diagnosis
         enough = num_feasible_nodes_to_find(framework.percentage_of_nodes_to_score, len(nodes))
-        if not framework.score_plugins and not framework.extenders.choose:
+        if not framework.score_plugins and not framework.extenders.choose_nodes:
             enough = 1  # nobody would choose among more
         start = self.next_start_node_index % len(nodes)
         verdict, known = self._verdicts(pod, state, memo), diagnosis.unschedulable_plugins

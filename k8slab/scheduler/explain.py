@@ -5,6 +5,7 @@ of them about all Nodes, changes nothing, and uses no memo. Like the scheduler i
 a Node as if they were there.
 
 Upstream: none (the scheduler's logs at verbosity 10 hold parts of it)
+Simplified: extenders are not asked.
 """
 
 from __future__ import annotations

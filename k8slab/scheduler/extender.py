@@ -13,6 +13,7 @@ by its name, and an unknown one is an error (upstream believes the object). TLS 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,14 +35,16 @@ from k8slab.scheduler.extender_wire import (
 )
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
+    SUCCESS,
     Code,
     NodeInfo,
+    PostFilterResult,
     SnapshotView,
     Status,
     namespace_of,
     pod_key,
 )
-from k8slab.scheduler.preemption import Candidate
+from k8slab.scheduler.preemption import Candidate, choose
 from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
@@ -251,7 +254,7 @@ class Extenders:
         return [resource.name for resource in resources if resource.ignored_by_scheduler]
 
     @property
-    def choose(self) -> bool:
+    def choose_nodes(self) -> bool:
         """Whether any of them filters or scores: then one feasible Node is not enough."""
         return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._all)
 
@@ -320,6 +323,19 @@ class Extenders:
                 raise ExtenderError(f"expected at least one victim pod on node {go_quote(idle[0])}")
             left = [candidate for candidate in found if candidate.victims]
         return left
+
+    async def choose_again(
+        self, pod: Object, result: PostFilterResult, snapshot: SnapshotView, rng: random.Random
+    ) -> tuple[PostFilterResult | None, Status]:
+        """Let them say which of a preemption's candidates will do, and choose among those."""
+        try:
+            left = await self.process_preemption(pod, result.candidates, snapshot)
+        except ExtenderError as error:
+            return None, Status(Code.ERROR, f"preemption: {error}")
+        if not left:
+            return None, Status(Code.UNSCHEDULABLE, "preemption: no candidate node for preemption")
+        choice = choose(left, rng)
+        return PostFilterResult(choice.node, choice, left), SUCCESS
 
     @property
     def preempt(self) -> bool:

@@ -17,7 +17,7 @@ from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender
-from k8slab.scheduler.extender import EXTENDER, ExtenderError, Extenders, at_once
+from k8slab.scheduler.extender import EXTENDER, Extenders, at_once
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
@@ -60,7 +60,6 @@ from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.placement_points import PlacementPoints
 from k8slab.scheduler.plugin_set_up import Factory, known_plugins, make_plugins
 from k8slab.scheduler.pod_groups import PodGroupManager
-from k8slab.scheduler.preemption import choose
 from k8slab.scheduler.profile import Profile, points_of, score_weights
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
@@ -443,7 +442,7 @@ class Framework(PlacementPoints):
             result, status = plugin.post_filter(state, pod, statuses)
             name = name_of(plugin)
             if status.is_success and result is not None and result.candidates and self.extenders.preempt:
-                result, status = await self._ask_who_goes(pod, result)
+                result, status = await self.extenders.choose_again(pod, result, self._snapshot, self.rng)
             self.metrics.ran("PostFilter", name, status)
             if status.is_success:
                 return result, SUCCESS
@@ -455,17 +454,6 @@ class Framework(PlacementPoints):
             reasons += status.reasons
             rejector = rejector or name
         return found, Status(Code.UNSCHEDULABLE, *reasons, plugin=rejector)
-
-    async def _ask_who_goes(self, pod: Object, result: PostFilterResult) -> tuple[PostFilterResult | None, Status]:
-        """Let extenders say which candidates will do, and choose among those."""
-        try:
-            left = await self.extenders.process_preemption(pod, result.candidates, self._snapshot)
-        except ExtenderError as error:
-            return None, Status(Code.ERROR, f"preemption: {error}")
-        if not left:
-            return None, Status(Code.UNSCHEDULABLE, "preemption: no candidate node for preemption")
-        choice = choose(left, self.rng)
-        return PostFilterResult(choice.node, choice, left), SUCCESS
 
     @counted("PreScore")
     def run_pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:

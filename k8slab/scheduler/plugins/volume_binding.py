@@ -37,6 +37,7 @@ __all__ = ["VolumeBinding"]
 
 _STATE = "VolumeBinding"
 _UNBOUND = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "pod has unbound immediate PersistentVolumeClaims")
+_NOT_FOUND = Status(Code.ERROR, "not found")
 _MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
@@ -49,6 +50,15 @@ class _State:
         self.claims = claims
         self.by_node: dict[str, PodVolumes] = {}
         self.all_bound = False
+
+
+def _read(state: CycleState) -> _State | None:
+    """What PreFilter wrote; None where a profile leaves the plugin's PreFilter out."""
+    try:
+        found: _State = state.read(_STATE)
+    except KeyError:
+        return None
+    return found
 
 
 class VolumeBinding:
@@ -101,7 +111,9 @@ class VolumeBinding:
         return not_for_pod(pod, volume, claim)
 
     def filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
-        found: _State = state.read(_STATE)
+        found = _read(state)
+        if found is None:
+            return _NOT_FOUND
         try:
             volumes, reasons = self.binder.find(found.claims or PodClaims(), node.name, node.labels)
         except VolumeBindingError as error:
@@ -122,7 +134,9 @@ class VolumeBinding:
     # -- Reserve, PreBind --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        found: _State = state.read(_STATE)
+        found = _read(state)
+        if found is None:
+            return _NOT_FOUND
         volumes = found.by_node.get(node_name)
         if volumes is None:
             found.all_bound = True
@@ -134,21 +148,27 @@ class VolumeBinding:
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: Object, node_name: str) -> None:
-        found: _State = state.read(_STATE)
-        volumes = found.by_node.get(node_name)
+        found = _read(state)
+        volumes = None if found is None else found.by_node.get(node_name)
         if volumes is not None:
             self.binder.revert(volumes)
 
     def pre_bind_pre_flight(self, state: CycleState, pod: Object, node_name: str) -> Status:
-        return SKIP if state.read(_STATE).all_bound else SUCCESS
+        found = _read(state)
+        if found is None:
+            return _NOT_FOUND
+        return SKIP if found.all_bound else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: Object, node_name: str) -> Status:
         """Error when a write fails, somebody undoes the binding, or time is over: then the Pod starts again."""
-        found: _State = state.read(_STATE)
-        if found.all_bound:
+        found = _read(state)
+        if found is not None and found.all_bound:
             return SUCCESS
+        volumes = None if found is None else found.by_node.get(node_name)
+        if volumes is None:
+            return Status(Code.ERROR, f'no pod volumes found for node "{node_name}"')
         try:
-            await self.binder.bind(pod, found.by_node[node_name])
+            await self.binder.bind(pod, volumes)
         except VolumeBindingError as error:
             return Status(Code.ERROR, str(error))
         return SUCCESS

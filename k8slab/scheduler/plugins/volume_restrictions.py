@@ -144,7 +144,11 @@ class VolumeRestrictions:
     def filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         if _names_disk(pod) and any(conflicts(pod, info.pod) for info in node.pods.values()):
             return _DISK_CONFLICT
-        return _IN_USE if state.read(_STATE).uses > 0 else SUCCESS
+        try:
+            found: _State = state.read(_STATE)
+        except KeyError:
+            return Status(Code.ERROR, f'cannot read "{_STATE}" from cycleState')
+        return _IN_USE if found.uses > 0 else SUCCESS
 
     # -- the queue ---------------------------------------------------------------------------------
 

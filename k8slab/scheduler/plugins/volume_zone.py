@@ -73,26 +73,33 @@ class VolumeZone:
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        found: list[Topology] = []
-        for name in claims_of(pod):
-            if not name:
-                return None, _unresolvable("PersistentVolumeClaim had no name")
-            claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace_of(pod))
-            if claim is None:
-                return None, _unresolvable(f'persistentvolumeclaim "{name}" not found')
-            volume_name = claim["spec"].get("volumeName")
-            if not volume_name:
-                if text := self._not_to_be_bound_later(claim):
-                    return None, _unresolvable(text)
-                continue
-            volume = self._handle.lister.get(PERSISTENTVOLUMES, volume_name)
-            if volume is None:
-                return None, _unresolvable(f'persistentvolume "{volume_name}" not found')
-            found += topologies(volume)
+        found = self._topologies_of(pod)
+        if isinstance(found, Status):
+            return None, found
         if not found:
             return None, SKIP
         state.write(_STATE, found)
         return None, SUCCESS
+
+    def _topologies_of(self, pod: Object) -> list[Topology] | Status:
+        """What the Pod's bound volumes demand, or why nobody can say."""
+        found: list[Topology] = []
+        for name in claims_of(pod):
+            if not name:
+                return _unresolvable("PersistentVolumeClaim had no name")
+            claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace_of(pod))
+            if claim is None:
+                return _unresolvable(f'persistentvolumeclaim "{name}" not found')
+            volume_name = claim["spec"].get("volumeName")
+            if not volume_name:
+                if text := self._not_to_be_bound_later(claim):
+                    return _unresolvable(text)
+                continue
+            volume = self._handle.lister.get(PERSISTENTVOLUMES, volume_name)
+            if volume is None:
+                return _unresolvable(f'persistentvolume "{volume_name}" not found')
+            found += topologies(volume)
+        return found
 
     def _not_to_be_bound_later(self, claim: Object) -> str:
         """Why an unbound claim is in the way; "" when its class waits for the first consumer."""
@@ -112,7 +119,13 @@ class VolumeZone:
         labels = node.labels
         if not any(key in labels for key in _LABELS):
             return SUCCESS
-        for topology in state.read(_STATE):
+        try:
+            found = state.read(_STATE)
+        except KeyError:  # a profile may leave PreFilter out
+            found = self._topologies_of(pod)
+        if isinstance(found, Status):
+            return found
+        for topology in found:
             value = labels.get(topology.key, labels.get(_GA_OF_BETA.get(topology.key, "")))
             if value not in topology.values:
                 return _CONFLICT

@@ -543,7 +543,8 @@ def test_every_public_command_is_recorded_or_only_looks() -> None:
     looks = {"run", "step", "get", "object", "objects", "events", "explain", "why", "ready", "not_ready", "all_ready",
              "recording", "share", "replay", "fork", "close", "view", "explain_placement"}  # fmt: skip
     public = {name for name, value in inspect.getmembers(Cluster) if not name.startswith("_") and callable(value)}
-    assert public == commands | looks
+    own_code = {"add_scheduler"}  # whoever calls it has a run that cannot be recorded, and `recording` says so
+    assert public == commands | looks | own_code
 
 
 def test_a_choice_of_who_acts_next_is_recorded_and_replayed() -> None:

@@ -516,6 +516,36 @@ def test_with_all_claims_bound_there_is_nothing_to_write() -> None:
     assert plugin.pre_bind_pre_flight(state, incoming, "a") == Status(Code.SKIP)
 
 
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        ("VolumeBinding", 'running "VolumeBinding" filter plugin: not found'),
+        (
+            "VolumeRestrictions",
+            'running "VolumeRestrictions" filter plugin: cannot read "PreFilterVolumeRestrictions" from cycleState',
+        ),
+        ("VolumeZone", "node(s) had no available volume zone"),
+        ("NodeVolumeLimits", ""),
+    ],
+)
+def test_a_profile_may_leave_pre_filter_out_and_gets_upstreams_answer(plugin: str, message: str) -> None:
+    objects = [claim("data", "pv"), volume("pv", claim_ref="data", labels={ZONE: "z9"})]
+    chosen = profile(plugin)
+    chosen["plugins"]["preFilter"] = {"disabled": [{"name": plugin}]}
+    made = Framework.from_profile(chosen, lister=ObjectLister(world(*objects)))
+    snapshot = Snapshot.of([Z1])
+    made.use_snapshot(snapshot)
+    assert made.run_filter(CycleState(), with_claims("data"), snapshot.nodes[0]).message == message
+
+
+def test_reserve_and_pre_bind_without_a_state_say_so() -> None:
+    made = framework(plugins=["VolumeBinding"])
+    assert made.run_reserve(CycleState(), pod(), "a").message == 'running Reserve plugin "VolumeBinding": not found'
+    made.run_unreserve(CycleState(), pod(), "a")
+    plugin: Any = made.plugins["VolumeBinding"]
+    assert plugin.pre_bind_pre_flight(CycleState(), pod(), "a") == Status(Code.ERROR, "not found")
+
+
 def test_a_bad_timeout_names_the_field() -> None:
     with pytest.raises(ValueError, match="bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds"):
         framework(plugins=["VolumeBinding"], args={"VolumeBinding": {"bindTimeoutSeconds": -1}})
