@@ -1,0 +1,10 @@
+"""Seconds are compared with milliseconds: after 16 ms nothing counts any more."""
+
+KILLED_BY = "old-reports-do-not-count"
+CAUSE = "age-limit-rejected"
+CHANGES = (
+    (
+        'args.get("maxMetricAgeSeconds", 15) * 1000',
+        'args.get("maxMetricAgeSeconds", 15)',
+    ),
+)
