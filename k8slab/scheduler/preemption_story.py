@@ -252,7 +252,9 @@ class PreemptionStory:
         away = [move.pod for move in moves[: _number_away(moves)]]
         if candidate is None:
             row["state"] = "no"
-            row["why"] = self._why.get(node, f"not tried: {self._enough} are enough")
+            row["why"] = self._why.get(
+                node, f"not tried, {self._enough} {'candidate is' if self._enough == 1 else 'candidates are'} enough"
+            )
             self.trace.emit("preempt.no", LANE, node=node, why=cut(row["why"], 80))
             yield True
             return

@@ -133,7 +133,7 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(["lab", "verify", "13"], 2, "09-workqueue", id="no such lab"),
+        pytest.param(["lab", "verify", "99"], 2, "09-workqueue", id="no such lab"),
         pytest.param(["lab", "verify", "09"], 1, "begin with: k8slab lab start", id="not started"),
         pytest.param(["lab", "verify", "09", "nothing.py"], 1, "expected your notebook", id="no such file"),
         pytest.param(

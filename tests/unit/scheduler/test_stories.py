@@ -238,3 +238,16 @@ def test_both_are_steppers_with_their_own_picture() -> None:
         Framework.from_profile(), pod("vip", "2", priority=10), Snapshot.of(small(1), [low("web-0", 0, "node-1", "2")])
     )
     assert Stepper(story).frames["views"] == ["preempt"]
+
+
+@pytest.mark.parametrize(("offset", "chosen"), [(0, "node-1"), (1, "node-2"), (2, "node-3"), (5, "node-3")])
+def test_nodes_after_enough_candidates_are_not_tried(offset: int, chosen: str) -> None:
+    """One candidate is enough here: it is the first from where the dry runs begin."""
+    few = {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 1}
+    profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": few}]}
+    there = [low(f"web-{n}", n, f"node-{n}", "2") for n in (1, 2, 3)]
+    vip = pod("vip", "2", priority=10)
+    story = PreemptionStory(Framework.from_profile(profile), vip, Snapshot.of(small(3), there), offset=offset)
+    told = run(story)
+    assert told[-1] == f"{chosen} is chosen: web-{chosen[-1]} must go"
+    assert sum(text.endswith("is no candidate: not tried, 1 candidate is enough") for text in told) == 2
