@@ -180,7 +180,7 @@ def _judge_fit(call: Call, rng: random.Random, number: int) -> None:
         _GPU: rng.choice([0, 1, 2, 3]),
         "pods": 0 if rng.random() < 0.1 else rng.randint(1, 20),
     }
-    call.case = {"pod": {"spec": spec}, "free": free}
+    call.case = {**spec, "free": free}
     right = _reasons_of_the_plugin(pod, free)
     wanted = "a list of reasons such as 'Insufficient cpu', empty when it fits"
     given = a_list(call.on_copies(pod, free), str, wanted)
@@ -223,7 +223,7 @@ def _judge_node_name(call: Call, rng: random.Random, number: int) -> None:
     wanted = [None, "", node, "node-1", "node-10", "node"][number % 6]
     pod = make_pod("web")
     pod["spec"] |= {} if wanted is None else {"nodeName": wanted}
-    call.case = {"pod": {"spec": pod["spec"]}, "node_name": node}
+    call.case = {"spec.nodeName": wanted, "node_name": node}
     right = examine(pod, [make_node(node)], plugin="NodeName").nodes[0].filters["NodeName"]
     given = a_status(call.on_copies(pod, node))
     if given.is_success != right.is_success:
@@ -345,7 +345,7 @@ def _judge_pool(call: Call, rng: random.Random, number: int) -> None:
     own = {"nodeSelector": {"disk": "ssd"}} if number % 2 else {}
     pod = make_pod("web", {"cpu": "2", "memory": "1Gi"}, schedulerName=name, **own)
     labels_of = {node["metadata"]["name"]: node["metadata"]["labels"] for node in nodes}
-    call.case = {**call.case, "nodes": labels_of, "pod": pod["spec"]}
+    call.case = {**call.case, "labels of the Nodes": labels_of, "nodeSelector of the Pod": own.get("nodeSelector")}
     given = {row.node: row for row in framework.explain(pod, Snapshot.of(nodes)).nodes}
     usual = {row.node: row.feasible for row in examine(pod, nodes).nodes}
     for node in nodes:

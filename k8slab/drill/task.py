@@ -115,8 +115,16 @@ class Call:
         return value
 
     def view(self) -> str:
-        """The case as text."""
-        return "\n".join(f"{name}: {shown(value)}" for name, value in self.case.items())
+        """The case as text: one line a name, and one for each Node or Pod of several."""
+        return "\n".join(line for name, value in self.case.items() for line in _lines(name, value))
+
+
+def _lines(name: str, value: Any) -> list[str]:
+    if isinstance(value, dict) and any(isinstance(item, dict) for item in value.values()):
+        return [f"{name}:", *(f"  {key}: {shown(item)}" for key, item in value.items())]
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        return [f"{name}:", *(f"  {shown(item)}" for item in value)]
+    return [f"{name}: {shown(value)}"]
 
 
 def _text(error: BaseException) -> str:

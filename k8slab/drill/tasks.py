@@ -6,7 +6,7 @@ Not yet. It returned None. Expected a Status: SUCCESS, or Status(Code.…,
     'reason').
 Broken: It answers every case, with the type that was asked for.
 Case 1:
-  pod: {'spec': {'containers': [{'name': 'app'}]}}
+  spec.nodeName: None
   node_name: 'node-2'
 
 The caller's duties: a function that never returns is not survived; interrupt the cell.

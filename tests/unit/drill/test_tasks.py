@@ -576,4 +576,5 @@ def test_a_verdict_folds_to_the_width_of_a_page() -> None:
     text = str(check_task("anti-affinity", one_sided))
     assert text.startswith("Not yet. It allowed")
     assert max(map(len, text.splitlines())) <= 76
-    assert "new: {" in text
+    assert "\n  new: {'app': 'db', 'avoids': " in text
+    assert "\n  nodes:\n    n1: {" in text
