@@ -6,7 +6,7 @@
 >>> cluster.bound()
 {'red': 0, 'blue': 2}
 >>> cluster.timeline.state_of("blue-0"), cluster.timeline.state_of("red-0")
-('bound', 'pending')
+('bound', 'waiting')
 >>> cluster.close()
 
 Every Pod asks for one CPU, and a Node has as many as it is said to have. `Stepper(cluster)` shows the members of each

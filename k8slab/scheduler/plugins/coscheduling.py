@@ -258,8 +258,8 @@ class Coscheduling:
     def _reject(self, name: str, message: str) -> bool:
         """Whether anybody of the group waited."""
         mine = [waiting for waiting in self._handle.waiting_pods() if pod_group_name(waiting.pod) == name]
-        rejected = [waiting.reject(self.name, message) for waiting in mine]
-        return any(rejected)
+        ended = [waiting.reject(self.name, message) for waiting in mine]
+        return any(ended)
 
     def _failed(self, name: str) -> None:
         """Its minResources are to be looked for again, and groups that have not failed yet come before it."""
