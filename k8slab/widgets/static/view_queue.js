@@ -25,8 +25,8 @@ register("queue", { label: "Queue", css: `.card{fill:var(--bg);stroke:var(--rule
   const say = (x, y, what, cls = "", anchor = "start") => s("text", { x, y, "text-anchor": anchor, class: cls }, what);
   const fit = (v, n) => (v.length > n ? v.slice(0, n - 1) + "\u2026" : v);
   return { update() {
-    const S = ctx.state.queue, B = ctx.before.queue ?? S, W = ctx.width, thin = W < 560, L = thin ? 0 : 118, gap = 8, head = 26;
-    const per = thin ? 3 : 4, cw = Math.floor((W - L - 8 - gap * (per - 1)) / per), chars = Math.floor((cw - 18) / (thin ? 6.9 : 7)), top = thin ? 20 : 6, rh = top + 46;
+    const S = ctx.state.queue, B = ctx.before.queue ?? S, W = ctx.width, thin = W < 560, L = thin ? 0 : 112, gap = 6, head = 26;
+    const per = thin ? 3 : 4, cw = Math.floor((W - L - 8 - gap * (per - 1)) / per), chars = Math.floor((cw - 18) / (thin ? 6.9 : 6.8)), top = thin ? 20 : 6, rh = top + 46;
     const g = [], later = [];
     const line = (pods, lane) => Object.keys(pods).filter((n) => pods[n].lane === lane).sort((a, b) => pods[a].place - pods[b].place);
     const where = (pods) => Object.fromEntries(LANES.flatMap(([id], j) => line(pods, id).map((n, k) => [n, [L + 4 + Math.min(k, per - 1) * (cw + gap), head + j * rh + top]])));
