@@ -33,7 +33,7 @@ from k8slab.api.errors import StatusError
 from k8slab.api.features import FeatureGates
 from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
-from k8slab.api.scheme import NAMESPACES, NODES, PODS, SCHEME, SERVICEACCOUNTS
+from k8slab.api.scheme import NAMESPACES, PODS, SCHEME
 from k8slab.client import SimulatedHTTP
 from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
@@ -41,7 +41,7 @@ from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration
 from k8slab.cluster.node import Machine, node_configs
-from k8slab.cluster.readiness import is_ready, not_ready
+from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
 from k8slab.cluster.rehearsal import rehearse
@@ -111,8 +111,9 @@ class Cluster:
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
-        chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
-        check_arguments(nodes, seed, release, apiservers, etcd, order, **chosen, **own)
+        check_arguments(
+            nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds, **own
+        )
         configs, profile = node_configs(nodes), latency_profile(latency)
         counts: dict[str, Any] = {"apiservers": apiservers, "etcd": etcd}
         plain = {"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts}
@@ -129,8 +130,8 @@ class Cluster:
             **as_recorded(scheduler_config=scheduler_config),
         )
         self._is_closed, self._inputs = False, list[Input]()
-        ready_made = isinstance(scheduler_config, KubeSchedulerConfiguration)
-        self._not_recorded = own_code(order=not isinstance(order, str), scheduler_config=ready_made, **own)
+        as_object = None if isinstance(scheduler_config, Mapping) else scheduler_config
+        self._not_recorded = own_code(order=order, scheduler_config=as_object, **own)
         self.features = FeatureGates(release, overrides=gates)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
@@ -189,18 +190,8 @@ class Cluster:
         return not self._not_up()
 
     def _not_up(self) -> str:
-        nodes = self.mirror.list(NODES.group_resource)
-        if len(nodes) < len(self.nodes):
-            return f"{len(nodes)} of {len(self.nodes)} nodes are registered"
-        for node in nodes:
-            if not_ready(node, self.mirror) or (node.get("spec") or {}).get("taints"):
-                if self.nodes[node["metadata"]["name"]].config.taints:
-                    continue
-                return f"node {node['metadata']['name']} is not ready"
-        for namespace in ("default", "kube-system"):
-            if self.mirror.get(SERVICEACCOUNTS.group_resource, f"{namespace}/default") is None:
-                return f"namespace {namespace} has no ServiceAccount yet"
-        return ""
+        tainted = {name for name, machine in self.nodes.items() if machine.config.taints}
+        return not_up(self.mirror, list(self.nodes), tainted)
 
     # -- commands ----------------------------------------------------------------------------------
 

@@ -5,14 +5,14 @@ Upstream: staging/src/k8s.io/kubectl/pkg/polymorphichelpers/rollout_status.go (D
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition
-from k8slab.api.scheme import GVK, gvk_of
+from k8slab.api.scheme import GVK, NODES, SERVICEACCOUNTS, gvk_of
 from k8slab.cluster.mirror import Mirror
 
-__all__ = ["ACTED_ON", "DATA", "is_ready", "not_acted_on", "not_ready"]
+__all__ = ["ACTED_ON", "DATA", "is_ready", "not_acted_on", "not_ready", "not_up"]
 
 _BUDGET = GVK("policy", "", "PodDisruptionBudget")
 _NOT_SEEN = "its last change has not been seen by the controller"
@@ -30,6 +30,21 @@ def is_ready(obj: Object, mirror: Mirror) -> bool:
     if gvk.group == "apps" and gvk.kind in ("Deployment", "ReplicaSet"):
         return _has_its_replicas(obj)
     return not not_ready(obj, mirror)
+
+
+def not_up(mirror: Mirror, nodes: Sequence[str], tainted: Container[str]) -> str:
+    """What a cluster that is starting waits for; "" when all is there. `tainted`: Nodes that keep a taint of theirs."""
+    found = mirror.list(NODES.group_resource)
+    if len(found) < len(nodes):
+        return f"{len(found)} of {len(nodes)} nodes are registered"
+    for node in found:
+        name = node["metadata"]["name"]
+        if name not in tainted and (not_ready(node, mirror) or (node.get("spec") or {}).get("taints")):
+            return f"node {name} is not ready"
+    for namespace in ("default", "kube-system"):
+        if mirror.get(SERVICEACCOUNTS.group_resource, f"{namespace}/default") is None:
+            return f"namespace {namespace} has no ServiceAccount yet"
+    return ""
 
 
 def _is_observed(obj: Object) -> bool:

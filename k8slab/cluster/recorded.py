@@ -42,8 +42,8 @@ def as_recorded(**given: Any) -> dict[str, Any]:
 
 
 def own_code(**given: Any) -> list[str]:
-    """The arguments that were code of the caller's own: a run with those cannot be recorded."""
-    return [name for name, is_own in given.items() if is_own]
+    """The arguments that are code or objects of the caller's own: a run with those cannot be recorded."""
+    return [name for name, value in given.items() if value and not isinstance(value, str)]
 
 
 def cluster_arguments(recording: Recording) -> dict[str, Any]:

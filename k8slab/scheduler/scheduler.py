@@ -138,10 +138,14 @@ class Scheduler:
         )
         self._bindings = 0
         self.metrics.watch(self.queue, self.cache, self.executor, lambda: self._bindings)
+        self._equip()
+
+    def _equip(self) -> None:
+        """Give the frameworks what their plugins ask for."""
         for framework in self.frameworks.values():
             framework.pdbs = self._pdbs.indexer.list
             framework.is_preempting = self.executor.is_preempting
-            framework.extenders.stand_in(component.name)
+            framework.extenders.stand_in(self.component.name)
             framework.activator = self._activate_all
             framework.pod_groups = self.cache.pod_groups
 
