@@ -111,13 +111,12 @@ class Cluster:
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
-        check_arguments(
-            nodes, seed, release, apiservers, etcd, order, options=options, choices=choices, holds=holds, **own
-        )
+        chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
+        check_arguments(nodes, seed, release, apiservers, etcd, order, **chosen, **own)
         configs, profile = node_configs(nodes), latency_profile(latency)
         counts: dict[str, Any] = {"apiservers": apiservers, "etcd": etcd}
         plain = {"release": release, "gates": dict(gates or {}), "options": dict(options or {}), **counts}
-        self.timings = timings or Timings()
+        self.timings, self.features = timings or Timings(), FeatureGates(release, overrides=gates)
         self._recording = blank_recording(
             nodes=nodes if isinstance(nodes, int) else configs,
             seed=seed,
@@ -127,12 +126,11 @@ class Cluster:
             choices=choices,
             holds=holds,
             **plain,
-            **as_recorded(scheduler_config=scheduler_config),
+            **(kept := as_recorded(scheduler_config=scheduler_config)),
         )
         self._is_closed, self._inputs = False, list[Input]()
-        as_object = None if isinstance(scheduler_config, Mapping) else scheduler_config
-        self._not_recorded = own_code(order=order, scheduler_config=as_object, **own)
-        self.features = FeatureGates(release, overrides=gates)
+        own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
+        self._not_recorded = own_code(order=order, **{name: one for name, one in own.items() if name not in kept})
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.network = Network(self.loop)
@@ -143,11 +141,9 @@ class Cluster:
             network=self.network,
             options=options or {},
             **counts,
-            scheduler_config=scheduler_configuration(scheduler_config, self.features),
             **own,
         )
-        self.mirror = self.control_plane.mirror
-        self.you = Component(self.loop, "you")
+        self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)

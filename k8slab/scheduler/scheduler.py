@@ -75,9 +75,8 @@ class Scheduler:
     """Places Pods whose `spec.schedulerName` is that of one of its profiles.
 
     `config`: a KubeSchedulerConfiguration; or only its `profiles`, as Profiles or dicts. Neither: the defaults.
-    `registry`: out-of-tree plugins by name. `memo` False works out every verdict anew. `extenders` (beside those of the
-    configuration) are asked through `http`. Handlers are registered when it is built; `start` needs informers that
-    somebody starts.
+    `registry`: out-of-tree plugins by name. `memo` False works out every verdict anew. `extenders` (beside those of
+    `config`) are asked through `http`. Handlers are registered at once; `start` needs informers that somebody starts.
     """
 
     def __init__(
