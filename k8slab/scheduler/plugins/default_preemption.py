@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.pods import get_condition, pod_priority
+from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.framework import (
     SUCCESS,
@@ -48,6 +50,7 @@ class DefaultPreemption:
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._handle = handle
+        args = with_defaults("DefaultPreemption", args, FeatureGates())
         self._percentage: int = args["minCandidateNodesPercentage"]
         self._absolute: int = args["minCandidateNodesAbsolute"]
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.pod_requests import pod_requests
+from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.framework import (
     SUCCESS,
     ActionType,
@@ -85,6 +87,7 @@ class Fit:
     node_local = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        args = with_defaults("NodeResourcesFit", args, FeatureGates())
         strategy: Mapping[str, Any] = args["scoringStrategy"]
         self._scales = handle.features.enabled("InPlacePodVerticalScaling")
         self._ignored = frozenset(args.get("ignoredResources") or ())

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.labels import NOTHING, Labels
 from k8slab.api.objects import Object
 from k8slab.api.scheme import NAMESPACES
+from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     NO_AFFINITY,
@@ -236,6 +238,7 @@ class InterPodAffinity:
     name = "InterPodAffinity"
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        args = with_defaults("InterPodAffinity", args, FeatureGates())
         self._hard_weight: int = args["hardPodAffinityWeight"]
         self._ignores_preferred = bool(args.get("ignorePreferredTermsOfExistingPods"))
         self._handle = handle
