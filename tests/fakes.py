@@ -303,7 +303,7 @@ class FakeTransport:
 
     def _bind(self, request: Request, cause: int | None) -> Object:
         old, body = self._find(request), thaw(request.body)
-        node, uid = body["target"]["name"], body["metadata"].get("uid")
+        node, uid = body["target"]["name"], (body.get("metadata") or {}).get("uid")
         if uid and uid != old["metadata"]["uid"]:
             self._wrong_uid(request, uid, old)
         if (old.get("spec") or {}).get("nodeName"):
