@@ -38,6 +38,7 @@ __all__ = [
     "apply_manifests",
     "apply_one",
     "check_limits",
+    "place_of",
     "references",
 ]
 
@@ -126,7 +127,8 @@ def _problem(manifest: Manifest, field: str, value: Any, expected: str) -> Manif
     )  # fmt: skip
 
 
-def _where(manifest: Manifest) -> str:
+def place_of(manifest: Manifest) -> str:
+    """Where a manifest stands, and what it is, for messages."""
     metadata = manifest.object.get("metadata") or {}
     return f"{manifest.source}, document {manifest.document}: {manifest.object.get('kind')} {metadata.get('name')}"
 
@@ -183,11 +185,11 @@ async def apply_manifests(
                 await _check(client, target, fresh, targets)
             good.append(target)
         except (StatusError, TimeoutError) as error:
-            problems.append(f"{_where(target.manifest)}: {_text(error)}")
+            problems.append(f"{place_of(target.manifest)}: {_text(error)}")
     if not keep_going:
         if rehearse is not None and not problems:
             problems = [
-                f"{_where(target.manifest)}: {_text(error)} (once the manifests before it are applied)"
+                f"{place_of(target.manifest)}: {_text(error)} (once the manifests before it are applied)"
                 for target, error in rehearse(good)
             ]
         if problems:
@@ -198,10 +200,10 @@ async def apply_manifests(
         try:
             applied.append(await _apply_when_possible(client, target, fresh))
         except (StatusError, TimeoutError) as error:
-            problems.append(f"{_where(target.manifest)}: {_text(error)}")
+            problems.append(f"{place_of(target.manifest)}: {_text(error)}")
             if not keep_going:
                 raise ApplyError(problems, applied) from error
-    warnings = [f"{_where(m)}: {w}" for m in manifests for w in m.warnings]
+    warnings = [f"{place_of(m)}: {w}" for m in manifests for w in m.warnings]
     return ApplyResult(tuple(applied), tuple(problems), tuple(warnings))
 
 

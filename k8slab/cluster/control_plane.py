@@ -20,6 +20,7 @@ from k8slab.api.scheme import GVK, ResourceInfo, gvk_of
 from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
+from k8slab.cluster.apply import ApplyError, place_of
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
@@ -101,10 +102,18 @@ class ControlPlane:
     def serve_manifests(self, manifests: Sequence[Manifest]) -> None:
         """Serve the kinds that CustomResourceDefinitions among them define, then those of foreign groups that none did.
 
-        ValueError for a definition that defines nothing; then nothing is served.
+        ApplyError for a definition that defines nothing; then nothing is served.
         """
-        definitions = [m.object for m in manifests if gvk_of(m.object).kind == "CustomResourceDefinition"]
-        for kind in [defined_kind(definition) for definition in definitions]:
+        kinds, problems = [], []
+        for manifest in manifests:
+            if gvk_of(manifest.object).kind == "CustomResourceDefinition":
+                try:
+                    kinds.append(defined_kind(manifest.object))
+                except ValueError as error:
+                    problems.append(f"{place_of(manifest)}: {error}")
+        if problems:
+            raise ApplyError(problems)
+        for kind in kinds:
             self.serve_foreign(*kind)
         for manifest in manifests:
             if not manifest.is_builtin:

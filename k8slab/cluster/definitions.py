@@ -8,6 +8,7 @@ leaves its kind served.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
@@ -25,8 +26,8 @@ def defined_kind(definition: Object) -> tuple[GVK, str, bool, bool]:
     (GVK(group='example.com', version='v1', kind='Lamp'), 'lamps', False, True)
     """
     assert gvk_of(definition).kind == "CustomResourceDefinition"
-    spec: dict[str, Any] = definition.get("spec") or {}
-    names = spec.get("names") or {}
+    spec = _mapping(definition, "spec", "spec")
+    names = _mapping(spec, "names", "spec.names")
     given = {
         "spec.group": spec.get("group"),
         "spec.names.kind": names.get("kind"),
@@ -37,20 +38,33 @@ def defined_kind(definition: Object) -> tuple[GVK, str, bool, bool]:
             raise ValueError(f"{field}: {value!r}: expected a text")
     if spec.get("scope") not in ("Namespaced", "Cluster"):
         raise ValueError(f"spec.scope: {spec.get('scope')!r}: expected Namespaced or Cluster")
-    stored = [version for version in spec.get("versions") or () if version.get("storage")]
+    versions = spec.get("versions") or []
+    if not isinstance(versions, Sequence) or not all(isinstance(version, Mapping) for version in versions):
+        raise ValueError(f"spec.versions: {versions!r}: expected a list of versions")
+    stored = [version for version in versions if version.get("storage")]
     if len(stored) != 1:
         raise ValueError(
             f"spec.versions: {len(stored)} with storage: true: must have exactly one version marked as storage version"
         )
+    name = stored[0].get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"spec.versions[].name: {name!r}: expected a text")
     wanted = f"{names['plural']}.{spec['group']}"
     if definition["metadata"].get("name") != wanted:
         raise ValueError(
             f'metadata.name: {definition["metadata"].get("name")!r}: must be spec.names.plural+"."+spec.group'
         )
-    has_status = "status" in (stored[0].get("subresources") or {})
+    has_status = "status" in _mapping(stored[0], "subresources", "spec.versions[].subresources")
     return (
-        GVK(spec["group"], stored[0]["name"], names["kind"]),
+        GVK(spec["group"], name, names["kind"]),
         names["plural"],
         spec["scope"] == "Namespaced",
         has_status,
     )
+
+
+def _mapping(part: Mapping[str, Any], field: str, path: str) -> Mapping[str, Any]:
+    found = part.get(field) or {}
+    if not isinstance(found, Mapping):
+        raise ValueError(f"{path}: {found!r}: expected an object")
+    return found
