@@ -18,8 +18,9 @@ from k8slab.api.quantity import Quantity
 __all__ = ["WORDS", "checked", "newer", "node_of", "placed_on", "pod_of", "seconds", "short", "span_ms_of"]
 
 WORDS = (
-    "node NAME [cpu=4] [taint=KEY[:EFFECT]] [label=KEY:VALUE], pod NAME [cpu=1] [priority=0] [gate=NAME] [selector=KEY:VALUE] "
-    "[tolerates=KEY] [port=80], ungate NAME, delete NAME, pop, decide, bound NAME, refused NAME, next or wait 2s"
+    "node NAME [cpu=4] [taint=KEY[:EFFECT]] [label=KEY:VALUE], pod NAME [cpu=1] [priority=0] [gate=NAME] "
+    "[selector=KEY:VALUE] [tolerates=KEY] [port=80], ungate NAME, delete NAME, pop, decide, bound NAME, "
+    "refused NAME, next or wait 2s"
 )
 _NODE_WORDS = ("cpu", "taint", "label")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")

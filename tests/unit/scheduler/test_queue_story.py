@@ -125,8 +125,8 @@ def test_an_operation_that_is_not_understood_is_refused_with_what_was_expected(o
         ("node n cpu=-1", "operation 'node n cpu=-1': cpu is '-1', expected an amount such as 2 or 500m, not below 0"),
         (
             "node n taint=gpu:NoSchedul",
-            "operation 'node n taint=gpu:NoSchedul': taint is 'gpu:NoSchedul', expected a key, or KEY:EFFECT with one of "
-            "NoSchedule, PreferNoSchedule, NoExecute",
+            "operation 'node n taint=gpu:NoSchedul': taint is 'gpu:NoSchedul', expected a key, or KEY:EFFECT with one "
+            "of NoSchedule, PreferNoSchedule, NoExecute",
         ),
         ("pod web port=0", "operation 'pod web port=0': port is '0', expected a whole number from 1 to 65535"),
         ("pod web priority=--5", "operation 'pod web priority=--5': priority is '--5', expected a whole number"),
