@@ -17,7 +17,8 @@ Queue, cache, framework and event handlers are those of `Scheduler`; what is mis
 decides when a Pod is popped, decided and seen bound, and what happens in between.
 
 Upstream: none with this shape; the words are those of the queue's metrics (scheduler_queue_incoming_pods_total)
-Simplified: of Pods and Nodes only what `queue_words.WORDS` lists; preemption nominates and evicts nobody here.
+Simplified: of Pods and Nodes only what `queue_words.WORDS` lists; preemption nominates and evicts nobody here, and a
+    taint NoExecute filters only.
 """
 
 from __future__ import annotations
@@ -456,7 +457,8 @@ class QueueStory:
 
     def _known(self, name: str) -> Object:
         if name not in self._pods:
-            raise ValueError(f"pod {name!r}: not there, expected one of {', '.join(self._pods) or 'none yet'}")
+            expected = f"one of {', '.join(self._pods)}" if self._pods else f"`pod {name}` first"
+            raise ValueError(f"pod {name!r}: not there, expected {expected}")
         return self._pods[name]
 
     def _assumed(self, name: str) -> Object:

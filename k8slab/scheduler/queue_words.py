@@ -9,17 +9,21 @@ Upstream: none
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.quantity import Quantity
 
 __all__ = ["WORDS", "checked", "newer", "node_of", "placed_on", "pod_of", "seconds", "short", "span_ms_of"]
 
 WORDS = (
-    "node NAME [cpu=4] [taint=KEY] [label=KEY:VALUE], pod NAME [cpu=1] [priority=0] [gate=NAME] [selector=KEY:VALUE] "
-    "[tolerates=KEY] [port=80], ungate NAME, delete NAME, pop, decide, bound NAME, refused NAME, next or wait 2s"
+    "node NAME [cpu=4] [taint=KEY[:EFFECT]] [label=KEY:VALUE], pod NAME [cpu=1] [priority=0] [gate=NAME] "
+    "[selector=KEY:VALUE] [tolerates=KEY] [port=80], ungate NAME, delete NAME, pop, decide, bound NAME, "
+    "refused NAME, next or wait 2s"
 )
 _NODE_WORDS = ("cpu", "taint", "label")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _POD_WORDS = ("cpu", "priority", "gate", "selector", "tolerates", "port")
 
 
@@ -35,15 +39,41 @@ def checked(operation: str) -> tuple[str, str, dict[str, str]]:
         raise ValueError(f"operation {operation!r}: expected {WORDS}")
     if verb == "wait":
         span_ms_of(rest[0])
-    for number in ("priority", "port"):
-        if number in words and not words[number].lstrip("-").isdecimal():
-            raise ValueError(f"operation {operation!r}: {number} is {words[number]!r}, expected a whole number")
+    for word, value in words.items():
+        if expected := _refused(word, value):
+            raise ValueError(f"operation {operation!r}: {word} is {value!r}, expected {expected}")
     return verb, rest[0] if rest else "", words
+
+
+def _refused(word: str, value: str) -> str:
+    """What was expected of the value of a word; "" if it is one."""
+    if word == "cpu" and not _is_amount(value):
+        return "an amount such as 2 or 500m, not below 0"
+    if word == "taint" and (not value or value.startswith(":") or (":" in value and _effect_of(value) not in _EFFECTS)):
+        return f"a key, or KEY:EFFECT with one of {', '.join(_EFFECTS)}"
+    if word == "priority" and not re.fullmatch(r"-?\d+", value, re.ASCII):
+        return "a whole number"
+    if word == "port" and not (re.fullmatch(r"\d+", value, re.ASCII) and 0 < int(value) < 65_536):
+        return "a whole number from 1 to 65535"
+    return ""
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        return Quantity.parse(text).milli_value() >= 0
+    except ValueError:
+        return False
+
+
+def _effect_of(taint: str) -> str:
+    return taint.partition(":")[2] or "NoSchedule"
 
 
 def node_of(name: str, words: dict[str, str]) -> Object:
     key, _, value = words.get("label", "").partition(":")
-    spec = {"taints": [{"key": words["taint"], "effect": "NoSchedule"}]} if "taint" in words else {}
+    spec: dict[str, Any] = {}
+    if "taint" in words:
+        spec["taints"] = [{"key": words["taint"].partition(":")[0], "effect": _effect_of(words["taint"])}]
     return {
         "metadata": {"name": name, "labels": {key: value} if key else {}},
         "spec": spec,

@@ -72,6 +72,15 @@ _LABELS = {
 }
 
 
+def _label_of(action: ActionType) -> str:
+    if (label := _LABELS.get(action)) is not None:
+        return label
+    parts = [one for one in _LABELS if one & action == one and (one & (one - 1) == 0 or one == ActionType.UPDATE)]
+    if ActionType.UPDATE in parts:  # it stands for every kind of update
+        parts = [one for one in parts if one == ActionType.UPDATE or not one & ActionType.UPDATE]
+    return "|".join(_LABELS[one] for one in parts)
+
+
 class EventResource(StrEnum):
     """Whose change it was. `POD` in a registration matches all three kinds of Pod."""
 
@@ -120,6 +129,9 @@ class ClusterEvent(NamedTuple):
     """A change of one resource, a custom one by the name that `custom_resource` gives it.
 
     `custom_label` names the special ones (a timeout, a forced activation).
+
+    >>> ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT).label
+    'NodeAdd|UpdateNodeTaint'
     """
 
     resource: EventResource | str
@@ -128,7 +140,7 @@ class ClusterEvent(NamedTuple):
 
     @property
     def label(self) -> str:
-        return self.custom_label or f"{self.resource}{_LABELS[self.action]}"
+        return self.custom_label or f"{self.resource}{_label_of(self.action)}"
 
     @property
     def is_wildcard(self) -> bool:

@@ -3,7 +3,7 @@
 From 1.36 on the score says how much the Pod improves the balance of the Node: 75 for no change, towards 100 when
 it evens things out, towards 50 when it makes them worse. Until 1.35 it was the balance with the Pod there.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (changed by PR 135573)
+Upstream: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (changed by PR 135573, 130260)
 Simplified: resources served through DRA are not scored; fractions are exact up to 2^53 bytes.
 """
 
@@ -89,10 +89,11 @@ class BalancedAllocation:
         self._specs = resource_specs(args.get("resources"))
         self._cpu_and_memory = [spec.name for spec in self._specs] == ["cpu", "memory"]
         self._by_improvement = handle.features.at_least("1.36")
+        self._skips_idle = handle.features.at_least("1.33")  # PR 130260
 
     def pre_score(self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]) -> Status:
         requests = pod_request_list(pod, self._specs, defaults=False, pod_level=True)
-        if not any(requests):
+        if self._skips_idle and not any(requests):
             return SKIP  # a Pod that asks for nothing leaves every balance as it is
         state.write(_STATE, requests)
         return SUCCESS

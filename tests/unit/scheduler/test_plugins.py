@@ -207,8 +207,11 @@ def test_balance(release: str, cpu: str, memory: str, there: list[tuple[str, str
     assert scored("NodeResourcesBalancedAllocation", pod(cpu=cpu, memory=memory), target, release=release) == expected
 
 
-def test_balance_is_skipped_for_a_pod_that_asks_for_nothing() -> None:
-    assert scored("NodeResourcesBalancedAllocation", pod(cpu=None, memory=None), EMPTY) == "Skip"
+@pytest.mark.parametrize(("release", "expected"), [("1.32", 100), ("1.33", "Skip"), ("1.36", "Skip")])
+def test_balance_is_skipped_for_a_pod_that_asks_for_nothing(release: str, expected: object) -> None:
+    """Upstream: since 1.33 (PR 130260)."""
+    idle = pod(cpu=None, memory=None)
+    assert scored("NodeResourcesBalancedAllocation", idle, EMPTY, release=release) == expected
 
 
 # -- taints, cordons, names, ports -----------------------------------------------------------------------

@@ -117,7 +117,19 @@ def test_an_operation_that_is_not_understood_is_refused_with_what_was_expected(o
     [
         ("pop", "pop: no Pod is active or backs off"),
         ("decide", "decide: no Pod was popped, expected `pop` first"),
-        ("bound web", "pod 'web': not there, expected one of none yet"),
+        ("bound web", "pod 'web': not there, expected `pod web` first"),
+        (
+            "pod web cpu=abc",
+            "operation 'pod web cpu=abc': cpu is 'abc', expected an amount such as 2 or 500m, not below 0",
+        ),
+        ("node n cpu=-1", "operation 'node n cpu=-1': cpu is '-1', expected an amount such as 2 or 500m, not below 0"),
+        (
+            "node n taint=gpu:NoSchedul",
+            "operation 'node n taint=gpu:NoSchedul': taint is 'gpu:NoSchedul', expected a key, or KEY:EFFECT with one "
+            "of NoSchedule, PreferNoSchedule, NoExecute",
+        ),
+        ("pod web port=0", "operation 'pod web port=0': port is '0', expected a whole number from 1 to 65535"),
+        ("pod web priority=--5", "operation 'pod web priority=--5': priority is '--5', expected a whole number"),
     ],
 )
 def test_an_operation_that_cannot_be_done_now_says_why(operation: str, message: str) -> None:
@@ -160,3 +172,15 @@ def test_whatever_is_done_the_picture_is_the_state(operations: list[str]) -> Non
         except ValueError as error:
             assert "expected" in str(error) or "no Pod is active" in str(error)
         story.check_invariants()
+
+
+@pytest.mark.parametrize(
+    ("taint", "lane"),
+    [("gpu", "Placed"), ("gpu:NoSchedule", "Placed"), ("gpu:NoExecute", "Placed"), ("tpu:NoExecute", "Unschedulable")],
+)
+def test_a_taint_may_name_its_effect(taint: str, lane: str) -> None:
+    assert lanes(done(f"node n taint={taint}", "pod web tolerates=gpu", "next")) == {"web": lane}
+
+
+def test_a_preferred_taint_keeps_nobody_away() -> None:
+    assert lanes(done("node n taint=gpu:PreferNoSchedule", "pod web", "next")) == {"web": "Placed"}
