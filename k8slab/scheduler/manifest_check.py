@@ -22,7 +22,7 @@ from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.scheme import GVK
 from k8slab.sim.kinds import cut
 
-__all__ = ["check_node", "check_pod"]
+__all__ = ["check_node", "check_pod", "refused_value"]
 
 _WORDS = {
     "preemptionPolicy": ("PreemptLowerPriority", "Never"),
@@ -35,21 +35,32 @@ _LEFT_TO_PLUGINS = ("affinity", "topologySpreadConstraints")
 
 def check_pod(pod: Any) -> None:
     """TypeError for what is no manifest, ValueError that names Pod, field, value and what was expected."""
-    who, decoded = _decoded("Pod", pod, ("metadata", "spec"))
-    spec = decoded.get("spec") or {}
-    _words(who, "spec", spec)
-    for index, toleration in enumerate(spec.get("tolerations") or ()):
-        _words(who, f"spec.tolerations[{index}]", toleration)
-    for path, amount in _requests(spec):
-        if amount.startswith("-"):
-            raise ValueError(f"{who}: {path}: {amount!r}: expected a quantity greater than or equal to 0")
+    _check("Pod", pod, ("metadata", "spec"))
 
 
 def check_node(node: Any) -> None:
     """TypeError for what is no manifest, ValueError that names Node, field, value and what was expected."""
-    who, decoded = _decoded("Node", node, ("metadata", "spec", "status"))
-    for index, taint in enumerate((decoded.get("spec") or {}).get("taints") or ()):
-        _words(who, f"spec.taints[{index}]", taint)
+    _check("Node", node, ("metadata", "spec", "status"))
+
+
+def _check(kind: str, obj: Any, parts: tuple[str, ...]) -> None:
+    who, decoded = _decoded(kind, obj, parts)
+    if text := refused_value(decoded):
+        raise ValueError(f"{who}: {text}")
+
+
+def refused_value(obj: Mapping[str, Any]) -> str:
+    """Of a Pod or Node whose types are right: field, value and what was expected of the first bad value; "": none."""
+    spec = obj.get("spec") or {}
+    texts = [_bad_word("spec", spec)]
+    for field in ("tolerations", "taints"):
+        texts += [_bad_word(f"spec.{field}[{index}]", part) for index, part in enumerate(spec.get(field) or ())]
+    texts += [
+        f"{path}: {amount!r}: expected a quantity greater than or equal to 0"
+        for path, amount in _requests(spec)
+        if amount.startswith("-")
+    ]
+    return next(filter(None, texts), "")
 
 
 def _decoded(kind: str, obj: Any, parts: tuple[str, ...]) -> tuple[str, Mapping[str, Any]]:
@@ -73,11 +84,12 @@ def _decoded(kind: str, obj: Any, parts: tuple[str, ...]) -> tuple[str, Mapping[
         raise ValueError(f"{kind} {named}: {error.path}: {value}: expected {error.expected}") from None
 
 
-def _words(who: str, where: str, part: Mapping[str, Any]) -> None:
+def _bad_word(where: str, part: Mapping[str, Any]) -> str:
     for field, words in _WORDS.items():
         value = part.get(field)
         if value and value not in words:
-            raise ValueError(f"{who}: {where}.{field}: {value!r}: expected one of {', '.join(words)}")
+            return f"{where}.{field}: {value!r}: expected one of {', '.join(words)}"
+    return ""
 
 
 def _requests(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
