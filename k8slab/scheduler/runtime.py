@@ -55,6 +55,7 @@ from k8slab.scheduler.framework import (
     Status,
 )
 from k8slab.scheduler.listers import ObjectLister
+from k8slab.scheduler.manifest_check import check_pod
 from k8slab.scheduler.metrics import SchedulerMetrics, counted, counted_while_waiting
 from k8slab.scheduler.nominator import Nominator
 from k8slab.scheduler.placement_points import PlacementPoints
@@ -65,6 +66,7 @@ from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.tally import Tallies, Tally
 from k8slab.scheduler.verdicts import left_out_by, name_of, narrowed, nobody_left, signed_filter_status
 from k8slab.scheduler.waiting_pods import WaitingPod
+from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
 if TYPE_CHECKING:
@@ -78,6 +80,13 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 EVERY_EVENT = ClusterEventWithHint(ClusterEvent(EventResource.WILD_CARD, ActionType.ALL))
 _CAN_REJECT = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+
+
+def _check_question(pod: Object, snapshot: Snapshot) -> None:
+    check_pod(pod)
+    if not isinstance(snapshot, Snapshot):
+        shown = cut(repr(snapshot), 60)
+        raise TypeError(f"snapshot: {shown}: expected a Snapshot, such as Snapshot.of(nodes, pods)")
 
 
 class WeightedScore(NamedTuple):
@@ -274,13 +283,16 @@ class Framework(PlacementPoints):
         """Pick a Node for `pod`: see `cycle.SchedulingAlgorithm.schedule`. `explain` fills `result.explanation`.
 
         With extenders `http` must answer at once; where calls take time, a `Scheduler` awaits `algorithm.cycle`.
+        What is no Pod or no Snapshot is a TypeError, what an API server would refuse a ValueError.
         """
+        _check_question(pod, snapshot)
         return self.algorithm.schedule(pod, snapshot, explain=explain)
 
     def explain(self, pod: Object, snapshot: Snapshot) -> Explanation:
-        """Every plugin's verdict and score for every Node: see `explain.explain`."""
+        """Every plugin's verdict and score for every Node: see `explain.explain`. Errors as for `schedule`."""
         from k8slab.scheduler.explain import explain
 
+        _check_question(pod, snapshot)
         return explain(self, pod, snapshot)
 
     def weight(self, plugin: str) -> int:

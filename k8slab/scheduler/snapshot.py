@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import NodeInfo, PodInfo
+from k8slab.scheduler.manifest_check import check_node, check_pod
 
 __all__ = ["Snapshot", "count_images", "interleave_zones", "zone_of"]
 
@@ -65,12 +66,18 @@ class Snapshot:
         self._changed: list[str] = []
 
     @classmethod
-    def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = ()) -> Snapshot:
-        """From manifests: each Pod counts on the Node its `spec.nodeName` names (others are left out)."""
+    def of(cls, nodes: Iterable[Object], pods: Iterable[Object] = (), *, check: bool = True) -> Snapshot:
+        """From manifests: each Pod counts on the Node its `spec.nodeName` names (others are left out).
+
+        What is no manifest is a TypeError; what an API server would refuse, or a name that is there twice, a
+        ValueError. `check` False: they were checked before.
+        """
         snapshot = cls()
         zones: dict[str, list[str]] = {}
         infos: dict[str, NodeInfo] = {}
         for node in nodes:
+            if check:
+                check_node(node)
             name = node["metadata"]["name"]
             if name in infos:
                 raise ValueError(f"nodes: {name} is there twice, expected distinct names")
@@ -79,6 +86,8 @@ class Snapshot:
         snapshot.replace([infos[name] for name in interleave_zones(zones)])
         snapshot.image_nodes = count_images(infos.values())
         for pod in pods:
+            if check:
+                check_pod(pod)
             info = infos.get((pod.get("spec") or {}).get("nodeName") or "")
             if info is not None:
                 info.add_pod(PodInfo(pod))

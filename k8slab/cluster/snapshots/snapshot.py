@@ -25,6 +25,7 @@ from k8slab.cluster.snapshots.fields import KINDS, kept
 from k8slab.cluster.snapshots.stream import Item, SnapshotError, objects_of
 from k8slab.cluster.sources import manifest_files
 from k8slab.scheduler import ObjectLister, Snapshot
+from k8slab.scheduler.manifest_check import refused_value
 from k8slab.sim.kinds import cut
 
 __all__ = ["BASELINE", "ClusterSnapshot"]
@@ -112,7 +113,7 @@ class ClusterSnapshot:
 
     def for_scheduling(self) -> Snapshot:
         """The Nodes with their Pods, in the scheduler's order."""
-        return Snapshot.of(self.nodes, self.pods)
+        return Snapshot.of(self.nodes, self.pods, check=False)
 
     def with_priority(self, pod: Object, where: str = "") -> Object:
         """The Pod as admission leaves it: with the priority and the policy of its class. SnapshotError: no such class.
@@ -212,7 +213,7 @@ def _claims(pod: Object) -> bool:
 
 
 def _checked(obj: dict[str, Any], where: str) -> Object:
-    """With every type as the API server has it."""
+    """With every type as the API server has it, and no value it would have refused."""
     metadata = obj.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     what = f"{where}: {obj['kind']} {name}" if isinstance(name, str) and name else f"{where}: {obj['kind']}"
@@ -223,4 +224,6 @@ def _checked(obj: dict[str, Any], where: str) -> Object:
         raise SnapshotError(f"{what}: {error.path}: {value}: expected {error.expected or error.message}") from None
     if not isinstance(name, str) or not name:
         raise SnapshotError(f"{what}: metadata.name: {name!r}: expected a name")
+    if checked["kind"] in ("Pod", "Node") and (text := refused_value(checked)):
+        raise SnapshotError(f"{what}: {text}")
     return checked

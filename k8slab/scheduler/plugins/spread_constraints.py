@@ -33,6 +33,7 @@ __all__ = [
 
 DO_NOT_SCHEDULE = "DoNotSchedule"
 SCHEDULE_ANYWAY = "ScheduleAnyway"
+_ACTIONS = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 _HONOR = "Honor"
 _IGNORE = "Ignore"
 
@@ -55,8 +56,7 @@ class TopologySpreadConstraint(NamedTuple):
 
 
 def own_constraints(pod: Object) -> Sequence[Mapping[str, Any]]:
-    """`spec.topologySpreadConstraints`. ValueError that names the path for what the API server would have refused and
-    nothing can be computed from."""
+    """`spec.topologySpreadConstraints`. ValueError that names the path for what the API server would have refused."""
     given = pod["spec"].get("topologySpreadConstraints")
     constraints: Sequence[Mapping[str, Any]] = decoded_part("topologySpreadConstraints", given) if given else ()
     for index, constraint in enumerate(constraints):
@@ -65,6 +65,13 @@ def own_constraints(pod: Object) -> Sequence[Mapping[str, Any]]:
             raise ValueError(f"{where}.maxSkew: {constraint['maxSkew']}: expected a number greater than zero")
         if not constraint["topologyKey"]:
             raise ValueError(f"{where}.topologyKey: '': expected the key of a label of Nodes")
+        if constraint["whenUnsatisfiable"] not in _ACTIONS:
+            raise ValueError(
+                f"{where}.whenUnsatisfiable: {constraint['whenUnsatisfiable']!r}: expected one of {', '.join(_ACTIONS)}"
+            )
+        for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            if constraint.get(policy) not in (None, _HONOR, _IGNORE):
+                raise ValueError(f"{where}.{policy}: {constraint[policy]!r}: expected one of {_HONOR}, {_IGNORE}")
     return constraints
 
 

@@ -145,6 +145,16 @@ GOOD_TERM = {"labelSelector": {}, "topologyKey": "zone"}
         pytest.param(
             {"labelSelector": {"matchLabels": 3}}, "[0].labelSelector.matchLabels: 3: expected an object", id="a number"
         ),
+        pytest.param(
+            {"nodeTaintsPolicy": "Honour"},
+            "[0].nodeTaintsPolicy: 'Honour': expected one of Honor, Ignore",
+            id="another spelling",
+        ),
+        pytest.param(
+            {"nodeAffinityPolicy": "ignore"},
+            "[0].nodeAffinityPolicy: 'ignore': expected one of Honor, Ignore",
+            id="a small letter",
+        ),
     ],
 )
 def test_a_constraint_that_no_api_server_has_seen_gets_a_verdict_that_names_the_field(
@@ -153,6 +163,14 @@ def test_a_constraint_that_no_api_server_has_seen_gets_a_verdict_that_names_the_
     result = Framework.from_profile().schedule(spread(constraint(whenUnsatisfiable=action, **changed)), zones(a=1, b=0))
     assert result.status.code is Code.ERROR
     assert result.message.endswith(f": spec.topologySpreadConstraints{text}")
+
+
+@pytest.mark.parametrize("action", ["Never", "", "doNotSchedule"])
+def test_a_constraint_that_says_neither_rule_nor_wish_gets_a_verdict(action: str) -> None:
+    result = Framework.from_profile().schedule(spread(constraint(whenUnsatisfiable=action)), zones(a=1, b=0))
+    field = "spec.topologySpreadConstraints[0].whenUnsatisfiable"
+    assert result.status.code is Code.ERROR
+    assert result.message.endswith(f": {field}: {action!r}: expected one of DoNotSchedule, ScheduleAnyway")
 
 
 @pytest.mark.parametrize("side", ["podAffinity", "podAntiAffinity"])
