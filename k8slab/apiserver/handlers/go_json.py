@@ -148,6 +148,8 @@ def json_kind(value: Any) -> str:
 def _explain(text: str, error: json.JSONDecodeError) -> str:
     """Go's sentence for where Python's parser stopped."""
     at = error.pos
+    if error.msg.startswith("Invalid control character"):
+        return f"invalid character {_quote(text[at])} in string literal"
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     if at >= len(text) or error.msg.startswith("Unterminated string"):
@@ -164,8 +166,6 @@ def _explain(text: str, error: json.JSONDecodeError) -> str:
         return f"invalid character {wrong} after {_container(text, at)}"
     if error.msg.startswith("Extra data"):
         return f"invalid character {wrong} after top-level value"
-    if error.msg.startswith("Invalid control character"):
-        return f"invalid character {wrong} in string literal"
     if error.msg.startswith("Invalid \\"):
         return f"invalid character {_quote(text[at + 1 : at + 2])} in string escape code"
     return f"invalid character {wrong} looking for beginning of value"
