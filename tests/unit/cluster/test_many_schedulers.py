@@ -193,4 +193,4 @@ def test_a_bad_option_is_named_and_nothing_is_started(
     with pytest.raises(kind) as error:
         made.add_scheduler("b", **options)
     assert text in str(error.value)
-    made.add_scheduler("b")
+    assert made.control_plane.more_schedulers == {}
