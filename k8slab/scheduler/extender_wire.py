@@ -13,6 +13,8 @@ Traceback (most recent call last):
 k8slab.scheduler.extender_wire.WireError: json: cannot unmarshal object into Go value of type v1.HostPriorityList
 
 Upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go, encoding/json
+Simplified: a number of more digits than Python reads (4,300) is refused without the name of its field, and `1e3` where
+an integer belongs is told as 1000.0.
 """
 
 from __future__ import annotations
