@@ -25,6 +25,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from k8slab.api.transport import HTTPResponse
+from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Future, Loop, sleep
 
 __all__ = ["HTTPHandler", "SimulatedHTTP"]
@@ -64,18 +65,28 @@ class SimulatedHTTP:
             raise ConnectionError(f"dial tcp {urlsplit(url).netloc}: connect: connection refused")
         server, path = self._servers[prefix], url.removeprefix(prefix)
         if self._loop is None:
-            return await _answer(server, path, body)
+            return await _answer(server, url, path, body)
         future: Future[HTTPResponse] = Future(self._loop)
-        self._loop.spawn(f"http/{urlsplit(url).netloc}", lambda: _resolve(future, server, path, body))
+        self._loop.spawn(f"http/{urlsplit(url).netloc}", lambda: _resolve(future, server, url, path, body))
         return await future.wait(timeout_ms)
 
 
-async def _answer(server: _Server, path: str, body: bytes) -> HTTPResponse:
-    response = server.handler("POST", path, body)
-    return await response if isawaitable(response) else response
+async def _answer(server: _Server, url: str, path: str, body: bytes) -> HTTPResponse:
+    """TypeError for what is no response; what a handler raises passes, with a note of the URL."""
+    try:
+        response = server.handler("POST", path, body)
+        response = await response if isawaitable(response) else response
+    except Exception as error:
+        error.add_note(f"raised by the handler of {url}")
+        raise
+    if not isinstance(response, HTTPResponse):
+        raise TypeError(f"the handler of {url} returned {cut(repr(response), 60)}: expected an HTTPResponse")
+    if not isinstance(response.body, bytes):
+        raise TypeError(f"the handler of {url} returned the body {cut(repr(response.body), 60)}: expected bytes")
+    return response
 
 
-async def _resolve(future: Future[HTTPResponse], server: _Server, path: str, body: bytes) -> None:
+async def _resolve(future: Future[HTTPResponse], server: _Server, url: str, path: str, body: bytes) -> None:
     if server.delay_ms:
         await sleep(server.delay_ms)
-    future.resolve(await _answer(server, path, body))
+    future.resolve(await _answer(server, url, path, body))

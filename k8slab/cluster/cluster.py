@@ -39,7 +39,7 @@ from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_ma
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration
+from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration, scheduler_options
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
@@ -346,10 +346,11 @@ class Cluster:
         return self.control_plane.http
 
     def add_scheduler(self, name: str, **options: Any) -> None:
-        """Start one more scheduler as the process `schedulers/NAME`, with `options` of `Scheduler`: profiles, registry,
-        extenders. It knows nothing of the others. A run with such a scheduler cannot be recorded."""
+        """Start one more scheduler as the process `schedulers/NAME`, with `options` of `Scheduler`: config (or YAML, or
+        an object), profiles, registry, extenders (or objects). It knows nothing of the others. A run with such a
+        scheduler cannot be recorded."""
         self._check_open()
-        self.control_plane.add_scheduler(name, **options)
+        self.control_plane.add_scheduler(name, **scheduler_options(options, self.features))
         self._not_recorded.append("add_scheduler")
 
     # -- running -----------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.controllers import OPTIONS
 from k8slab.kubelet import NodeConfig
-from k8slab.scheduler import KubeSchedulerConfiguration
+from k8slab.scheduler import ConfigError, Extender, KubeSchedulerConfiguration, Profile
 from k8slab.sim import Hold
 from k8slab.sim.loop import check_seed
 
-__all__ = ["check_arguments", "plain_data", "scheduler_configuration"]
+__all__ = ["check_arguments", "plain_data", "scheduler_configuration", "scheduler_options"]
 
 
 PROCESSES = ("kcm", "scheduler", "kubelet", "apiserver", "etcd", "you")
@@ -93,12 +93,56 @@ def check_arguments(
             raise ValueError(f"operators: {name!r}: expected a name without a slash, and not {', '.join(PROCESSES)}")
 
 
-def scheduler_configuration(given: Any, features: FeatureGates) -> KubeSchedulerConfiguration | None:
+def scheduler_configuration(
+    given: Any, features: FeatureGates, name: str = "scheduler_config"
+) -> KubeSchedulerConfiguration | None:
     """The `scheduler_config` of `Cluster`: YAML, an object, or what was read already. ConfigError as kube-scheduler."""
     if given is None or isinstance(given, KubeSchedulerConfiguration):
         return given
     if isinstance(given, str):
-        return KubeSchedulerConfiguration.from_yaml(given, source="scheduler_config", features=features)
+        return KubeSchedulerConfiguration.from_yaml(given, source=name, features=features)
     if isinstance(given, Mapping):
         return KubeSchedulerConfiguration.from_dict(given, features=features)
-    raise TypeError(f"scheduler_config: {given!r}: expected YAML, an object or a KubeSchedulerConfiguration")
+    raise TypeError(f"{name}: {given!r}: expected YAML, an object or a KubeSchedulerConfiguration")
+
+
+def scheduler_options(options: Mapping[str, Any], features: FeatureGates) -> dict[str, Any]:
+    """The options of `Cluster.add_scheduler`, with objects read into what `Scheduler` takes.
+
+    ConfigError as kube-scheduler, TypeError for what has another form; both name the option.
+    """
+    read = dict(options)
+    if "config" in options:
+        read["config"] = scheduler_configuration(options["config"], features, "config")
+    for name, kind in (("profiles", Profile), ("extenders", Extender)):
+        if options.get(name) is not None:
+            _check_list(name, options[name], kind)
+    if options.get("extenders"):
+        read["extenders"] = [
+            given if isinstance(given, Extender) else _extender(given, number, features)
+            for number, given in enumerate(options["extenders"])
+        ]
+    registry = options.get("registry")
+    if registry is not None and not isinstance(registry, Mapping):
+        raise TypeError(f"registry: {registry!r}: expected {{plugin's name: class}}")
+    for name, factory in (registry or {}).items():
+        if not callable(factory):
+            raise TypeError(f"registry: {name}: {factory!r}: expected a class, or a function of (args, handle)")
+    return read
+
+
+def _check_list(name: str, given: Any, kind: type) -> None:
+    expected = f"expected a list of objects, or of {kind.__name__}"
+    if not isinstance(given, Sequence) or isinstance(given, str | bytes):
+        raise TypeError(f"{name}: {given!r}: {expected}")
+    for number, entry in enumerate(given):
+        if not isinstance(entry, Mapping | kind):
+            raise TypeError(f"{name}[{number}]: {entry!r}: {expected}")
+
+
+def _extender(given: Mapping[str, Any], number: int, features: FeatureGates) -> Extender:
+    try:
+        (extender,) = KubeSchedulerConfiguration.from_dict({"extenders": [given]}, features=features).extenders
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("extenders[0]", f"extenders[{number}]")) from None
+    return extender

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from k8slab.api.objects import Object
 from k8slab.scheduler.diagnosis import NO_NODES_MESSAGE, Diagnosis, FitError
-from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once
+from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once, int64
 from k8slab.scheduler.framework import (
     PODS_TO_ACTIVATE,
     SUCCESS,
@@ -331,10 +331,10 @@ class SchedulingAlgorithm:
     async def _add_extenders(
         self, pod: Object, feasible: list[NodeInfo], totals: list[int], result: ScheduleResult
     ) -> list[int]:
-        """`totals` with the scores of extenders, whatever they are: upstream does not check their range."""
+        """`totals` with the scores of extenders, whatever they are: upstream checks no range, and sums wrap around."""
         columns = [WeightedScore(*column) for column in await self.framework.extenders.prioritize(pod, feasible)]
         result.weighted = [*result.weighted, *columns]
-        return add_up([totals, *(column.weighted for column in columns)], len(feasible))
+        return list(map(int64, add_up([totals, *(column.weighted for column in columns)], len(feasible))))
 
     def _select_host(self, pod: Object, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
         """One of the Nodes with the highest total, evenly."""

@@ -48,7 +48,7 @@ from k8slab.scheduler.preemption import Candidate, choose
 from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
-__all__ = ["EXTENDER", "ExtenderError", "Extenders", "Filtered", "HTTPExtender", "at_once"]
+__all__ = ["EXTENDER", "ExtenderError", "Extenders", "Filtered", "HTTPExtender", "at_once", "int64"]
 
 EXTENDER = "Extender"
 """In the place of a plugin's name where an extender rejected a Node: any event brings the Pod back."""
@@ -59,6 +59,15 @@ _T = TypeVar("_T")
 
 class ExtenderError(Exception):
     """An extender could not be asked, or did not answer what it may. The text is upstream's."""
+
+
+def int64(number: int) -> int:
+    """What Go's arithmetic makes of a number: it wraps around.
+
+    >>> int64(2**63), int64((2**63 - 1) * 10)
+    (-9223372036854775808, -10)
+    """
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def at_once(work: Coroutine[Any, Any, _T]) -> _T:
@@ -285,7 +294,7 @@ class Extenders:
     async def prioritize(self, pod: Object, nodes: Sequence[NodeInfo]) -> list[tuple[str, list[int], list[int]]]:
         """Per extender that scores: (its URL, scores over `nodes`, the same times weight, scaled to 0 to 100).
 
-        One that fails gives no scores: the others decide.
+        One that fails gives no scores: the others decide. Products wrap around, as Go's int64.
         """
         columns = []
         for extender in self._all:
@@ -298,8 +307,8 @@ class Extenders:
             sums: dict[str, int] = {}
             for host, score in answer:
                 sums[host] = sums.get(host, 0) + score
-            raw = [sums.get(node.name, 0) for node in nodes]
-            columns.append((extender.name, raw, [score * extender.config.weight * _SCALE for score in raw]))
+            raw = [int64(sums.get(node.name, 0)) for node in nodes]
+            columns.append((extender.name, raw, [int64(score * extender.config.weight * _SCALE) for score in raw]))
         return columns
 
     async def process_preemption(

@@ -13,6 +13,8 @@ Traceback (most recent call last):
 k8slab.scheduler.extender_wire.WireError: json: cannot unmarshal object into Go value of type v1.HostPriorityList
 
 Upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go, encoding/json
+Simplified: a number of more digits than Python reads (4,300) is refused without the name of its field, and `1e3` where
+an integer belongs is told as 1000.0.
 """
 
 from __future__ import annotations
@@ -123,10 +125,12 @@ def as_struct(value: Any, go_type: str) -> dict[str, Any]:
     return {key.lower(): item for key, item in value.items()}
 
 
-def _cannot(value: Any, what: str) -> str:
+def _cannot(value: Any, what: str, number: float | None = None) -> str:
+    """Go shows a `number` that is not one of the type; other values by their kind alone."""
     from k8slab.apiserver.handlers.go_json import json_kind
 
-    return f"json: cannot unmarshal {json_kind(value)} into Go {what}"
+    shown = "" if number is None else f" {number}"
+    return f"json: cannot unmarshal {json_kind(value)}{shown} into Go {what}"
 
 
 def _field(
@@ -136,7 +140,10 @@ def _field(
     if value is None:
         return zero
     if not fits(value):
-        raise WireError(_cannot(value, f"struct field {owner}.{name} of type {go_type}"))
+        number = (
+            value if go_type == "int64" and isinstance(value, int | float) and not isinstance(value, bool) else None
+        )
+        raise WireError(_cannot(value, f"struct field {owner}.{name} of type {go_type}", number))
     return value
 
 
@@ -144,8 +151,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_int64(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
 
 
 def _texts(value: Any, where: str) -> tuple[str, ...]:
@@ -198,7 +205,7 @@ def host_priorities(body: bytes) -> list[tuple[str, int]]:
     for item in value:
         entry, owner = as_struct(item, "v1.HostPriority"), "HostPriority"
         host = _field(entry, "Host", owner, "string", _is_text, "")
-        found.append((host, _field(entry, "Score", owner, "int64", _is_int, 0)))
+        found.append((host, _field(entry, "Score", owner, "int64", _is_int64, 0)))
     return found
 
 
@@ -225,4 +232,4 @@ def _meta_victims(value: Any) -> MetaVictims:
     struct, owner = as_struct(value, "v1.MetaVictims"), "MetaVictims"
     pods = _field(struct, "Pods", owner, "[]*v1.MetaPod", lambda given: isinstance(given, list), [])
     uids = [_field(as_struct(pod, "v1.MetaPod"), "UID", "MetaPod", "string", _is_text, "") for pod in pods]
-    return MetaVictims(tuple(uids), _field(struct, "NumPDBViolations", owner, "int64", _is_int, 0))
+    return MetaVictims(tuple(uids), _field(struct, "NumPDBViolations", owner, "int64", _is_int64, 0))

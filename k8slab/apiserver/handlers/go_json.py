@@ -14,11 +14,25 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 __all__ = ["JSONError", "json_kind", "parse"]
 
 _LITERALS = ("true", "false", "null")
+_HALF_ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = re.compile("[\ud800-\udfff]")
+_ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "'": "\\'",
+    "\\": "\\\\",
+}
 
 
 class JSONError(ValueError):
@@ -48,13 +62,50 @@ def parse(data: bytes) -> tuple[Any, tuple[str, ...]]:
     text = data.decode("utf-8", "replace")
     found: list[str] = []
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_float=_float)
+        value = _loads(text)
+        if _HALF_ESCAPED.search(data):
+            value = _whole(value)
         return _plain(value, "", found), tuple(found)
     except json.JSONDecodeError as error:
-        raise JSONError(_explain(text, error)) from None
+        raise JSONError(_where(data, text, error)) from None
+    except JSONError:
+        raise
+    except ValueError:  # more digits than Python makes a number of
+        digits = max(re.findall("-?[0-9]+", text), key=len)
+        raise JSONError(f"json: cannot unmarshal number {digits} into Go value of type float64") from None
     except RecursionError:
         deepest = max("{[", key=text.count)
         raise JSONError(f"invalid character {_quote(deepest)} exceeded max depth") from None
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_pairs, parse_constant=_refuse, parse_float=_float)
+
+
+def _where(data: bytes, text: str, error: json.JSONDecodeError) -> str:
+    """Go's sentence. Its scanner goes by bytes and shows each as a character: 0xff as 'ÿ'."""
+    if data.isascii():
+        return _explain(text, error)
+    by_byte = data.decode("latin-1")
+    try:
+        _loads(by_byte)
+    except json.JSONDecodeError as found:
+        return _explain(by_byte, found)
+    return _explain(text, error)
+
+
+def _whole(value: Any) -> Any:
+    """With U+FFFD for each half of a surrogate pair, as Go's decoder has it."""
+    if isinstance(value, str):
+        return _HALF.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        result = type(value)((_whole(key), _whole(item)) for key, item in value.items())
+        if isinstance(value, _Object) and isinstance(result, _Object):
+            result.duplicates = value.duplicates
+        return result
+    return value
 
 
 def _float(text: str) -> float:
@@ -97,12 +148,14 @@ def json_kind(value: Any) -> str:
 def _explain(text: str, error: json.JSONDecodeError) -> str:
     """Go's sentence for where Python's parser stopped."""
     at = error.pos
+    if error.msg.startswith("Invalid control character"):
+        return f"invalid character {_quote(text[at])} in string literal"
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     if at >= len(text) or error.msg.startswith("Unterminated string"):
         return "unexpected end of JSON input"
     literal = _broken_literal(text, at)
-    if literal:
+    if literal and error.msg == "Expecting value":
         return literal
     wrong = _quote(text[at])
     if error.msg.startswith("Expecting property name"):
@@ -113,8 +166,6 @@ def _explain(text: str, error: json.JSONDecodeError) -> str:
         return f"invalid character {wrong} after {_container(text, at)}"
     if error.msg.startswith("Extra data"):
         return f"invalid character {wrong} after top-level value"
-    if error.msg.startswith("Invalid control character"):
-        return f"invalid character {wrong} in string literal"
     if error.msg.startswith("Invalid \\"):
         return f"invalid character {_quote(text[at + 1 : at + 2])} in string escape code"
     return f"invalid character {wrong} looking for beginning of value"
@@ -142,6 +193,10 @@ def _container(text: str, at: int) -> str:
 
 
 def _quote(character: str) -> str:
-    if character == "'":
-        return "'\\''"
-    return f"'{character}'" if character.isprintable() else repr(character)
+    """As Go's scanner quotes a byte."""
+    if character in _ESCAPES:
+        return f"'{_ESCAPES[character]}'"
+    if character.isprintable() or not character:
+        return f"'{character}'"
+    code = ord(character)
+    return f"'\\x{code:02x}'" if code < 0x80 else f"'\\u{code:04x}'"

@@ -8,6 +8,7 @@ import pytest
 
 from k8slab.api.transport import HTTPResponse
 from k8slab.client import SimulatedHTTP
+from k8slab.scheduler.extender import at_once
 from k8slab.sim.loop import Loop, sleep
 
 
@@ -77,3 +78,35 @@ def test_a_delay_is_a_number_of_milliseconds(delay: Any) -> None:
 def test_without_a_loop_no_time_can_pass() -> None:
     with pytest.raises(ValueError, match="expected 0, since there is no loop"):
         SimulatedHTTP().serve("http://a", echo, delay_ms=1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (None, "the handler of http://a/x returned None: expected an HTTPResponse"),
+        ("no", "the handler of http://a/x returned 'no': expected an HTTPResponse"),
+        (HTTPResponse(200, {}, "{}"), "the handler of http://a/x returned the body '{}': expected bytes"),  # type: ignore[arg-type]
+    ],
+)
+@pytest.mark.parametrize("loop", [Loop(1), None], ids=["loop", "at once"])
+def test_what_is_no_response_is_told_with_the_url(loop: Loop | None, answer: Any, text: str) -> None:
+    http = SimulatedHTTP(loop)
+    http.serve("http://a", lambda *_: answer)
+    with pytest.raises(TypeError) as error:
+        if loop is not None:
+            run(loop, http, "http://a/x")
+        else:
+            at_once(http.post("http://a/x", {}, b"", 5))
+    assert str(error.value) == text
+
+
+def test_what_a_handler_raises_passes_with_the_url() -> None:
+    def broken(method: str, path: str, body: bytes) -> HTTPResponse:
+        raise KeyError("Nodes")
+
+    loop = Loop(1)
+    http = SimulatedHTTP(loop)
+    http.serve("http://a", broken)
+    with pytest.raises(KeyError, match="Nodes") as error:
+        run(loop, http, "http://a/x")
+    assert error.value.__notes__[0] == "raised by the handler of http://a/x"

@@ -8,7 +8,7 @@ import pytest
 
 from k8slab import Cluster
 from k8slab.api.transport import HTTPResponse
-from k8slab.scheduler import Extender
+from k8slab.scheduler import ConfigError, Extender
 
 OTHER = {"schedulerName": "other"}
 
@@ -38,7 +38,7 @@ def status(made: Cluster, name: str) -> dict[str, Any]:
 def decisions(made: Cluster, name: str) -> list[tuple[str, str]]:
     """(who, where) of every decision about a Pod."""
     return [
-        (event.actor, event.data["node"])
+        (event.actor, str(event.data["node"]))
         for event in made.trace
         if event.kind == "schedule.decide" and event.data["key"] == f"default/{name}"
     ]
@@ -146,3 +146,51 @@ def test_a_name_that_is_there_and_recordings_are_told() -> None:
         made.add_scheduler("b")
     with pytest.raises(ValueError, match="add_scheduler: a run with objects of your own cannot be recorded"):
         made.recording()
+
+
+def test_options_may_be_plain_objects() -> None:
+    raw = {"urlPrefix": "http://gpu.local", "filterVerb": "filter", "nodeCacheCapable": True}
+    made = cluster(nodes=2, profiles=[OTHER], extenders=[raw])
+    made.add_scheduler("c", config={"profiles": [{"schedulerName": "third"}]})
+    made.add_scheduler(
+        "d",
+        config="{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, "
+        "profiles: [{schedulerName: fourth}]}",
+    )
+    made.http.serve("http://gpu.local", lambda *_: HTTPResponse(200, {}, b'{"NodeNames": ["node-2"]}'))
+    made.run(for_ms=1_000)
+    made.apply([pod("yours", "1", "other"), pod("three", "1", "third"), pod("four", "1", "fourth")])
+    made.run(for_ms=5_000)
+    assert decisions(made, "yours") == [("schedulers/b", "node-2")]
+    assert [who for name in ("three", "four") for who, _ in decisions(made, name)] == ["schedulers/c", "schedulers/d"]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "text"),
+    [
+        ({"profiles": "abc"}, TypeError, "profiles: 'abc': expected a list of objects, or of Profile"),
+        ({"profiles": [7]}, TypeError, "profiles[0]: 7: expected a list of objects, or of Profile"),
+        (
+            {"extenders": ["http://a"]},
+            TypeError,
+            "extenders[0]: 'http://a': expected a list of objects, or of Extender",
+        ),
+        ({"extenders": [{"urlPrefix": 7}]}, ConfigError, "Extender.extenders.urlPrefix of type string"),
+        (
+            {"extenders": [{"urlPrefix": "http://a"}, {"urlPrefix": "http://b", "prioritizeVerb": "p"}]},
+            ConfigError,
+            "extenders[1].weight",
+        ),
+        ({"registry": [5]}, TypeError, "registry: [5]: expected {plugin's name: class}"),
+        ({"registry": {"Q": 5}}, TypeError, "registry: Q: 5: expected a class, or a function of (args, handle)"),
+        ({"config": 5}, TypeError, "config: 5: expected YAML, an object or a KubeSchedulerConfiguration"),
+    ],
+)
+def test_a_bad_option_is_named_and_nothing_is_started(
+    options: dict[str, Any], kind: type[Exception], text: str
+) -> None:
+    made = Cluster(nodes=1, seed=7)
+    with pytest.raises(kind) as error:
+        made.add_scheduler("b", **options)
+    assert text in str(error.value)
+    assert made.control_plane.more_schedulers == {}

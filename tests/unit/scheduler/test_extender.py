@@ -117,15 +117,38 @@ def test_a_reader_of_lower_case_keys_finds_nothing() -> None:
         ),
         pytest.param(
             b'[{"Host": "a", "Score": 0.5}]',
-            "json: cannot unmarshal number into Go struct field HostPriority.Score of type int64",
+            "json: cannot unmarshal number 0.5 into Go struct field HostPriority.Score of type int64",
             id="half a point",
         ),
+        pytest.param(
+            b'[{"Host": "a", "Score": 9223372036854775808}]',
+            "json: cannot unmarshal number 9223372036854775808 into Go struct field HostPriority.Score of type int64",
+            id="beyond 64 bits",
+        ),
+        pytest.param(
+            b"{not json",
+            "invalid character 'n' looking for beginning of object key string",
+            id="a bare key",
+        ),
+        pytest.param(b"nul!", "invalid character '!' in literal null (expecting 'l')", id="half a null"),
+        pytest.param(b"[1 true]", "invalid character 't' after array element", id="no comma"),
+        pytest.param(b"[1,]", "invalid character ']' looking for beginning of value", id="a comma too many"),
+        pytest.param(b"\xff", "invalid character '\u00ff' looking for beginning of value", id="a byte"),
+        pytest.param('["é" é'.encode(), "invalid character '\u00c3' after array element", id="by bytes"),
+        pytest.param(b"[\x07", r"invalid character '\a' looking for beginning of value", id="a bell"),
+        pytest.param(b"[\\", r"invalid character '\\' looking for beginning of value", id="a backslash"),
+        pytest.param(b"[\x85", r"invalid character '\u0085' looking for beginning of value", id="a control character"),
     ],
 )
 def test_what_is_no_list_of_scores_is_told_as_go_does(body: bytes, text: str) -> None:
     with pytest.raises(WireError) as error:
         host_priorities(body)
     assert str(error.value) == text
+
+
+def test_more_digits_than_python_reads_are_a_wire_error() -> None:
+    with pytest.raises(WireError, match=r"json: cannot unmarshal number 9{5000} into Go value"):
+        host_priorities(b'[{"Host": "a", "Score": ' + b"9" * 5_000 + b"}]")
 
 
 @pytest.mark.parametrize(
@@ -247,7 +270,29 @@ def test_scores_of_unknown_nodes_are_nobodys_and_of_one_twice_add_up() -> None:
     assert dict(result.totals) == {"a": 0, "b": 30}
 
 
-@pytest.mark.parametrize("answer", [500, b"{", {"hostPriorities": []}], ids=["500", "half", "wrapped"])
+def test_scores_wrap_around_as_in_go() -> None:
+    """(2^63 - 1) x 10 is -10 in 64 bits; two scores that are half of the range each add up to the lowest number."""
+    result = placed(Recorded(prioritize=[{"Host": "a", "Score": 2**63 - 1}]), config(prioritizeVerb="prioritize"))
+    assert (result.node, dict(result.totals)) == ("b", {"a": -10, "b": 0})
+    twice = [{"Host": "a", "Score": 2**62}] * 2
+    result = placed(Recorded(prioritize=twice), config(prioritizeVerb="prioritize"))
+    assert dict(result.totals) == {"a": 0, "b": 0}
+
+
+def test_half_a_surrogate_pair_is_the_replacement_character() -> None:
+    """As Go's decoder has it; a whole pair is its character."""
+    assert filter_result(rb'{"Error": "\ud800 \ud83d\ude00", "FailedNodes": {"\udc00": "x"}}')[3:] == (
+        {},
+        "\ufffd \U0001f600",
+    )
+    assert filter_result(rb'{"FailedNodes": {"\udc00": "x"}}').failed == {"\ufffd": "x"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [500, b"{", {"hostPriorities": []}, b"[" + b"9" * 5_000 + b"]"],
+    ids=["500", "half", "wrapped", "endless number"],
+)
 def test_an_extender_that_cannot_score_is_left_out_ignorable_or_not(answer: Any) -> None:
     args = {"Scripted": {"score": {"b": 1}}}
     result = placed(Recorded(prioritize=answer), config(prioritizeVerb="prioritize"), args=args)
