@@ -68,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
             snapshot, missing = read_cluster(Path(args.kubeconfig), args.context)
         else:
             snapshot, missing = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer), []
-        if not snapshot.counts:
-            raise SnapshotError(f"{', '.join(args.snapshot)}: no objects in there")
+        if not snapshot.counts.get("Pod") and not snapshot.counts.get("Node"):
+            where = ", ".join(args.snapshot) or f"--kubeconfig {args.kubeconfig}"
+            raise SnapshotError(f"{where}: no {'Pod and no Node' if snapshot.counts else 'objects'} in there")
         pending = Pending(snapshot, config, most=args.changes)
         findings = [pending.explain(args.pod)] if args.pod else pending.all()
         notes = [*missing, *snapshot.notes(), *_about_extenders(config)]
@@ -91,18 +92,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def scheduler_config(path: Path) -> KubeSchedulerConfiguration:
-    """The configuration in a file, its plugins and their arguments checked too. ValueError; OSError."""
+    """The configuration in a file, its plugins and their arguments checked too. ValueError (no secret in its text);
+    OSError."""
+    from k8slab.cluster.snapshots.secrets import scrubbed
     from k8slab.scheduler import Framework, KubeSchedulerConfiguration
 
-    config = KubeSchedulerConfiguration.from_yaml(path.read_bytes(), source=str(path))
-    for profile in config.profiles:
-        Framework.from_profile(profile)
+    text = path.read_bytes()
+    try:
+        config = KubeSchedulerConfiguration.from_yaml(text, source=str(path))
+        for profile in config.profiles:
+            Framework.from_profile(profile)
+    except ValueError as error:
+        raise ValueError(scrubbed(str(error), text)) from None
     return config
 
 
 def _about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+    from k8slab.cluster.snapshots.secrets import without_userinfo
+
     extenders = config.extenders if config is not None else ()
-    return [f"extender {one.url_prefix} is not asked: what it would say is missing" for one in extenders]
+    return [f"extender {without_userinfo(one.url_prefix)} is not asked: what it would say is missing" for one in extenders]
 
 
 def _misuse(args: argparse.Namespace) -> str:

@@ -9,7 +9,7 @@ Upstream: none
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, TypeAlias
@@ -22,9 +22,9 @@ from k8slab.api.quantity import quantity
 from k8slab.api.tolerations import any_tolerates, is_scheduling_taint
 from k8slab.cluster.snapshots.world import World, another_state, with_node, with_spec
 from k8slab.scheduler import SUCCESS, CycleState, Framework, NodeInfo
-from k8slab.scheduler.framework import HostPorts, Resource, host_ports, namespace_of, pod_key
+from k8slab.scheduler.framework import HostPorts, PodInfo, Resource, host_ports, namespace_of, pod_key
 
-__all__ = ["ORDER", "Change", "Obstacles", "add_node", "obstacles_of"]
+__all__ = ["ORDER", "Change", "Obstacles", "add_node", "copy_of", "daemon_pods", "is_daemon", "obstacles_of"]
 
 ORDER: Mapping[str, str] = {
     "uncordon": "the Node is put back into service",
@@ -451,13 +451,37 @@ def copy_of(node: Object, name: str) -> Object:
     return {**node, "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}
 
 
+def is_daemon(pod: Object) -> bool:
+    """Whether it belongs to a DaemonSet."""
+    return any(owner.get("kind") == "DaemonSet" for owner in pod["metadata"].get("ownerReferences") or ())
+
+
+def daemon_pods(pods: Iterable[Object], name: str) -> list[Object]:
+    """What runs on every Node, out of `pods`, as it would on a fresh Node `name`: one Pod of each DaemonSet, and the
+    mirrors of static Pods (which belong to their Node)."""
+    made: dict[tuple[object, ...], Object] = {}
+    for pod in pods:
+        metadata = pod["metadata"]
+        owners = [(o.get("kind"), o.get("name")) for o in metadata.get("ownerReferences") or ()]
+        daemon = next((owner for owner in owners if owner[0] == "DaemonSet"), None)
+        if daemon is None and not any(kind == "Node" for kind, _ in owners):
+            continue
+        kept = {k: metadata[k] for k in ("namespace", "labels", "ownerReferences") if k in metadata}
+        own = {**kept, "name": f"{metadata['name']}-on-{name}"}
+        copy = {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": {**pod["spec"], "nodeName": name}}
+        made.setdefault((namespace_of(pod), *(daemon or (metadata["name"],))), copy)
+    return list(made.values())
+
+
 def add_node(world: World, like: NodeInfo) -> tuple[Change, str]:
-    """One more Node like this one, empty; and its name."""
+    """One more Node like this one, with what runs on every Node and nothing else; and its name."""
     names, number = {info.name for info in world.nodes}, 1
     while f"{like.name}-copy{number}" in names:
         number += 1
     name = f"{like.name}-copy{number}"
     made = NodeInfo.of(copy_of(like.node or {}, name))
+    for pod in daemon_pods((info.pod for info in like.pods.values()), name):
+        made.add_pod(PodInfo(pod))
 
     def apply(before: World) -> World:
         return World(before.pod, (*before.nodes, made))

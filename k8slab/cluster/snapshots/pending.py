@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -124,7 +125,8 @@ def frameworks_for(
         made[framework.profile_name] = framework
     for pod in snapshot.pending:
         if scheduler_name(pod) in made and nominated_node_name(pod):
-            nominator.add(snapshot.with_priority(pod))
+            with suppress(SnapshotError):  # of an unknown class: it is told where the Pod is explained
+                nominator.add(snapshot.with_priority(pod))
     return made
 
 
@@ -187,7 +189,12 @@ class Pending:
         elif pod["metadata"].get("deletionTimestamp"):
             finding.state, finding.reason = PodState.DELETING, "it is being deleted: the scheduler skips it"
         else:
-            self._try(self.snapshot.with_priority(pod), self.frameworks[name], finding)
+            try:
+                known = self.snapshot.with_priority(pod)
+            except SnapshotError as error:
+                finding.state, finding.reason = PodState.ERROR, str(error)
+            else:
+                self._try(known, self.frameworks[name], finding)
         return finding
 
     def _try(self, pod: Object, framework: Framework, finding: Finding) -> None:
@@ -211,7 +218,7 @@ class Pending:
         number = sum(row.feasible for row in finding.explanation.nodes) if finding.explanation else 0
         finding.reason = (
             f"{number} of {len(self._nodes)} nodes would take it now, {result.node} before others: the scheduler has "
-            "not tried since (back-off lasts up to 10 s; a Pod no event moves waits up to 5 min), or it does not run"
+            "not tried since (back-off lasts up to 10 s; a Pod no event moves waits 5 to 5½ min), or it does not run"
         )
 
     def _fits_not(self, pod: Object, framework: Framework, result: ScheduleResult, finding: Finding) -> None:

@@ -257,3 +257,16 @@ def test_a_kind_that_may_not_be_listed_is_a_note() -> None:
 def test_without_nodes_there_is_no_answer() -> None:
     with pytest.raises(SnapshotError, match="nodes: 403 Forbidden: expected to list them"):
         collect(FakeServer(nodes=403).get)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"a": "aHVzaA=="}}',
+        '{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}',
+    ],
+)
+def test_a_dump_with_neither_pods_nor_nodes_is_refused(text: str, k8slab: Run, tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(text)
+    answer = k8slab("explain-pending", tmp_path / "d.json")
+    assert (answer.code, answer.err) == (1, f"error: {tmp_path / 'd.json'}: no Pod and no Node in there\n")

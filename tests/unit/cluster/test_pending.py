@@ -321,3 +321,29 @@ def test_many_nodes_are_represented_by_the_one_with_most_room() -> None:
         "lower the cpu request of container c from 5 to 3500m",
         ("n317",),
     )
+
+
+# -- fresh Nodes, DaemonSets, unknown classes ------------------------------------------------------
+
+
+def owned_by(made: Json, kind: str, name: str) -> Json:
+    metadata = {**made["metadata"], "ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": name}]}
+    return {**made, "metadata": metadata}
+
+
+def test_a_fresh_node_runs_what_every_node_runs() -> None:
+    """4 cores less 1 of the DaemonSet: 3500m would not fit on one more Node, 3000m would."""
+    agent = owned_by(pod("agent-x1", "1", nodeName="n1"), "DaemonSet", "agent")
+    others = [pod("other", "1", nodeName="n1"), agent]
+    assert "add a node like n1" not in ways(node(), *others, pod("p", "3500m"))
+    assert "add a node like n1" in ways(node(), *others, pod("p", "3"))
+    static = owned_by(pod("proxy-n1", "1", nodeName="n1"), "Node", "n1")
+    assert "add a node like n1" not in ways(node(), *others, static, pod("p", "2500m"))
+
+
+def test_an_unknown_class_is_an_error_of_one_pod_only() -> None:
+    objects = [node(), pod("p", "9"), pod("q", priority=None, priorityClassName="tin")]
+    found = {finding.pod: finding for finding in Pending(ClusterSnapshot.of(objects)).all()}
+    assert found["default/p"].state is PodState.UNSCHEDULABLE
+    assert found["default/q"].state is PodState.ERROR
+    assert "no PriorityClass with name tin was found" in found["default/q"].reason
