@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
 from k8slab.cli.explain_pending import scheduler_config, some_of
-from k8slab.cli.files import file_name, trouble
+from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
 
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["add_parsers", "replay", "schedule"]
 
 MOST_ROWS = 40
+MOST_DIGITS = 18
+"""A longer seed is taken as a text."""
 
 
 def add_parsers(commands: Any) -> None:
@@ -41,7 +43,7 @@ def add_parsers(commands: Any) -> None:
                       help="manifests of Pods or workloads to place, too (again for more files)")  # fmt: skip
     what.add_argument("--nodes", type=_count, default=0, metavar="N", help="more Nodes like the template")
     what.add_argument("--node-template", metavar="NAME|FILE",
-                      help="a Node of the dump, or a manifest (default: the first in service, rather without taints)")  # fmt: skip
+                      help="a Node of the dump, or a manifest (default: the first worker in service)")  # fmt: skip
     what.add_argument("--config", type=file_name, metavar="FILE", help="the scheduler's KubeSchedulerConfiguration")
     what.add_argument("--mock", type=file_name, metavar="FILE", help="results to put in the place of plugins' own")
     what.add_argument("--fill", action="store_true", help="also count how many copies more would fit")
@@ -56,7 +58,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) > 10_000:
+    if not text.isdecimal() or len(text) > 5 or int(text) > 10_000:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 10000")
     return int(text)
 
@@ -70,12 +72,12 @@ def schedule(args: argparse.Namespace) -> int:
         recording, notes = _recording(args)
         answer = recording.run()
         if args.record is not None:
-            Path(args.record).write_text(recording.dump(), encoding="utf-8")
+            write_whole(Path(args.record), recording.dump())
     except OSError as error:
         print(f"error: {trouble(error)}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(on_terminal(f"error: {error}"), file=sys.stderr)
         return 1
     _print(answer, notes, args.output)
     return 1 if answer.pending else 0
@@ -93,7 +95,7 @@ def replay(args: argparse.Namespace) -> int:
         print(f"error: {trouble(error)}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(on_terminal(f"error: {error}"), file=sys.stderr)
         return 1
     _print(answer, [], args.output)
     if not same:
@@ -128,7 +130,7 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
         new_nodes,
         _config(args.config),
         [] if args.mock is None else _mocks(Path(args.mock)),
-        int(args.seed) if args.seed.isdecimal() else args.seed,
+        int(args.seed) if args.seed.isdecimal() and len(args.seed) <= MOST_DIGITS else args.seed,
         args.fill,
         whole.server_version,
     )
@@ -215,9 +217,9 @@ def _print(answer: WhatIfAnswer, notes: Sequence[str], output: str) -> None:
 
     if output == "json":
         report = {"schema": "k8slab/simulate-schedule/1", "notes": list(notes), **what_if_report(answer)}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(in_json(json.dumps(report, indent=2, ensure_ascii=False)))
         return
-    print("\n".join([*(f"note: {note}" for note in notes), *_text(answer)]))
+    print(on_terminal("\n".join([*(f"note: {note}" for note in notes), *_text(answer)])))
 
 
 def _text(answer: WhatIfAnswer) -> list[str]:

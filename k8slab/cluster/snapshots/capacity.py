@@ -130,8 +130,8 @@ class WhatIf:
         usage = _usage(nodes, before)
         room = {}
         for pod in self._kinds() if fill else ():
-            framework = frameworks.get(scheduler_name(pod))
-            room[pod_key(pod)] = 0 if framework is None else _copies(framework, pod, _copied(nodes))
+            ours = frameworks.get(scheduler_name(pod))
+            room[pod_key(pod)] = 0 if ours is None else _copies(ours, pod, _copied(nodes))
         return WhatIfAnswer(placements, usage, room, [node["metadata"]["name"] for node in self._new_nodes])
 
     def _kinds(self) -> list[Object]:

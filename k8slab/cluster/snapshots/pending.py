@@ -79,7 +79,8 @@ class Eviction(NamedTuple):
 class Finding:
     """What is to be said about one Pod. `same_as`: keys of Pods that ask for the same and get the same answer.
 
-    `message`: what the scheduler would write; `recorded`: what the cluster's scheduler wrote last, "" nothing.
+    `message`: what the scheduler would write; `recorded`: what the cluster's scheduler wrote last, "" nothing;
+    `silent`: plugins that reject it and that no change of ours answers (when there is no remedy).
     """
 
     pod: str
@@ -93,6 +94,7 @@ class Finding:
     eviction: Eviction | None = None
     remedies: list[Remedy] = field(default_factory=list)
     searched_all: bool = True
+    silent: tuple[str, ...] = ()
     same_as: list[str] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
@@ -224,14 +226,15 @@ class Pending:
     def _fits_not(self, pod: Object, framework: Framework, result: ScheduleResult, finding: Finding) -> None:
         finding.message = result.message
         finding.state = PodState.UNSCHEDULABLE if result.status.is_rejected else PodState.ERROR
-        found = result.post_filter
-        if found is not None and found.preemption is not None:
-            choice = found.preemption
+        post_filter = result.post_filter
+        if post_filter is not None and post_filter.preemption is not None:
+            choice = post_filter.preemption
             victims = tuple(info.key for info in choice.victims)
             finding.eviction = Eviction(choice.node, victims, choice.pdb_violations)
         if result.explanation is not None and finding.state is PodState.UNSCHEDULABLE:
             world = World(pod, tuple(self._nodes.nodes))
-            finding.remedies, finding.searched_all = smallest_changes(framework, world, result.explanation, self._most)
+            found = smallest_changes(framework, world, result.explanation, self._most)
+            finding.remedies, finding.searched_all, finding.silent = found
 
 
 def _recorded(pod: Object) -> str:

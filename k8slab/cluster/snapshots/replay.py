@@ -90,8 +90,8 @@ class WhatIfRecording(NamedTuple):
 
 
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    **{name: (list, "a list") for name in ("objects", "add", "new_nodes", "mocks")},
-    **{name: (str, "a text") for name in ("config", "server_version", "answer")},
+    **dict.fromkeys(("objects", "add", "new_nodes", "mocks"), (list, "a list")),
+    **dict.fromkeys(("config", "server_version", "answer"), (str, "a text")),
     "seed": ((int, str), "a number or a text"),
     "fill": (bool, "true or false"),
 }

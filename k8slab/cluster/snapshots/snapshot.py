@@ -211,7 +211,7 @@ _IF_MISSING = {
 }
 
 
-_TYPES = {dict: "an object", list: "a list", str: "a text"}
+_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 
 
 def _type(value: Any) -> str:

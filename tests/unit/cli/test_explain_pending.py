@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from k8slab.cli.files import write_whole
 from k8slab.cli.live_cluster import NotListed, collect
 from k8slab.cluster import SnapshotError
 from tests.unit.cli.conftest import Answer
@@ -270,3 +271,32 @@ def test_a_dump_with_neither_pods_nor_nodes_is_refused(text: str, k8slab: Run, t
     (tmp_path / "d.json").write_text(text)
     answer = k8slab("explain-pending", tmp_path / "d.json")
     assert (answer.code, answer.err) == (1, f"error: {tmp_path / 'd.json'}: no Pod and no Node in there\n")
+
+
+def test_control_characters_do_not_reach_the_terminal(k8slab: Run, tmp_path: Path) -> None:
+    said = {"type": "PodScheduled", "status": "False", "message": "\x1b[31mred\x9b1m \ud800"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": {"conditions": [said]}}
+    (tmp_path / "d.json").write_text(json.dumps(pod))
+    answer = k8slab("explain-pending", tmp_path / "d.json", "--html", tmp_path / "a.html")
+    assert answer.code == 0
+    assert "\\x1b[31mred\\x9b1m" in answer.out and "\x1b" not in answer.out
+    as_json = k8slab("explain-pending", tmp_path / "d.json", "-o", "json").out
+    assert not {"\x1b", "\x9b"} & set(as_json)
+    assert json.loads(as_json)["pods"][0]["recorded"] == "\x1b[31mred\x9b1m \ufffd"
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.html", "d.json"]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    path.chmod(0o640)
+    write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+    write_whole(Path("/dev/null"), "gone")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_long_number_of_changes_is_wrong_usage(k8slab: Run) -> None:
+    answer = k8slab("explain-pending", EXAMPLE, "--changes", "9" * 5000)
+    assert answer.code == 2
+    assert "expected a number from 1 to 100" in answer.err

@@ -333,12 +333,18 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: /root/aHVudGVyMg}
 extenders:
-- {urlPrefix: 'https://user:hunter2@ext.local/x', filterVerb: filter, tlsConfig: {keyData: aHVudGVyMg==, certData: aHVudGVyMg==}}
+- urlPrefix: https://user:hunter2@ext.local/x
+  filterVerb: filter
+  tlsConfig: {keyData: aHVudGVyMg==, certData: aHVudGVyMg==}
 """
 
 
 def test_no_secret_of_a_configuration_comes_out(k8slab: Run, at: Path) -> None:
-    for text, code in ((SECRET, 0), (SECRET.replace("kind:", "kin:"), 1), (SECRET.replace("filter}", "3}"), 0)):
+    for text, code in (
+        (SECRET, 0),
+        (SECRET.replace("kind:", "kin:"), 1),
+        (SECRET.replace("filterVerb: filter", "weight: x"), 1),
+    ):
         (at / "c.yaml").write_text(text)
         what = (at / "nodes.yaml", "--config", at / "c.yaml")
         planned = k8slab("simulate", "schedule", *what, "--record", at / "r.json", "-o", "json")
@@ -359,7 +365,11 @@ EDITS: list[tuple[str, Any, str]] = [
     ("objects", [1], "objects: items[0]: 1: expected an object"),
     ("add", [{}], "add: items[0]: kind: None: expected a text"),
     ("add", [{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}], "add[0]: spec: missing"),
-    ("add", [{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}], "add[0]: kind: 'Secret': expected Pod"),
+    (
+        "add",
+        [{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}],
+        "add[0]: kind: 'Secret': expected Pod",
+    ),
     ("new_nodes", [{"a": 1}], "new_nodes: items[0]: kind: None"),
     ("mocks", {"a": 1}, "mocks: \"{'a': 1}\": expected a list"),
     ("mocks", [3], "mocks[0]: 3: expected plugin, node and reasons or score"),
@@ -373,7 +383,9 @@ EDITS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("field", "value", "expected"), EDITS, ids=[f"{f}-{e[:30]}" for f, _, e in EDITS])
-def test_a_recording_with_a_wrong_field_is_refused(field: str, value: Any, expected: str, k8slab: Run, at: Path) -> None:
+def test_a_recording_with_a_wrong_field_is_refused(
+    field: str, value: Any, expected: str, k8slab: Run, at: Path
+) -> None:
     k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "web.yaml", "--record", at / "r.json")
     body = {**json.loads((at / "r.json").read_text()), field: value}
     (at / "r.json").write_text(json.dumps(body))
@@ -387,3 +399,8 @@ def test_bytes_that_are_no_text_are_refused_by_name(k8slab: Run, at: Path) -> No
     answer = k8slab("simulate", "replay", at / "r.json")
     assert answer.code == 1
     assert answer.err.startswith(f"error: {at / 'r.json'}: not UTF-8")
+
+
+def test_a_seed_of_any_length_is_taken(k8slab: Run, at: Path) -> None:
+    answer = k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "web.yaml", "--seed", "9" * 5000)
+    assert (answer.code, answer.err) == (0, "")

@@ -358,3 +358,22 @@ def test_a_version_that_is_no_object_is_refused() -> None:
 def test_missing_nodes_and_pods_are_noted() -> None:
     notes = ClusterSnapshot.of([]).notes()
     assert [note.split(":")[0] for note in notes[:2]] == ["no Node in the snapshot", "no Pod in the snapshot"]
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    [kept_pod] = ClusterSnapshot.of(
+        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p\ud800", "labels": {"\udfff": "x"}}}]
+    ).pods
+    assert (kept_pod["metadata"]["name"], kept_pod["metadata"]["labels"]) == ("p\ufffd", {"\ufffd": "x"})
+
+
+def test_long_numbers_and_cut_off_files_are_refused_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text('{"kind": "List",\n"items": [{"priority": ' + "9" * 5000 + "}]}")
+    with pytest.raises(SnapshotError, match=r"d\.json, line 2, column \d+: a number with too many digits"):
+        ClusterSnapshot.read([tmp_path / "d.json"])
+    (tmp_path / "e.json").write_text('{"kind": "List",\n"items": [{"metad')
+    with pytest.raises(SnapshotError, match=r"e\.json, line 2, column \d+: .* \(the file ends there\)"):
+        ClusterSnapshot.read([tmp_path / "e.json"])
+    (tmp_path / "f.yaml").write_text("kind: Pod\napiVersion: v1\nspec: {priority: " + "9" * 5000 + "}\n")
+    with pytest.raises(SnapshotError, match=r"f\.yaml, line 1: Pod: spec\.priority: .*: expected a 32-bit integer"):
+        ClusterSnapshot.read([tmp_path / "f.yaml"])
