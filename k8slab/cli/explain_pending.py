@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from k8slab.cluster.snapshots import ClusterSnapshot, Finding, Remedy
     from k8slab.scheduler import KubeSchedulerConfiguration, NodeVerdict
 
-__all__ = ["add_parser", "no_remedy", "report", "run", "said_of", "scheduler_config", "some_of"]
+__all__ = ["about_extenders", "add_parser", "no_remedy", "report", "run", "said_of", "scheduler_config", "some_of"]
 
 SCHEMA = "k8slab/explain-pending/1"
 MOST_ROWS = 40
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             raise SnapshotError(f"{where}: no {'Pod and no Node' if snapshot.counts else 'objects'} in there")
         pending = Pending(snapshot, config, most=args.changes)
         findings = [pending.explain(args.pod)] if args.pod else pending.all()
-        notes = [*missing, *snapshot.notes(), *_about_extenders(config)]
+        notes = [*missing, *snapshot.notes(), *about_extenders(config)]
         if args.html is not None:
             from k8slab.cli.pending_page import page
 
@@ -107,7 +107,8 @@ def scheduler_config(path: Path) -> KubeSchedulerConfiguration:
     return config
 
 
-def _about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+def about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+    """A note for each extender of a configuration, without user and password."""
     from k8slab.cluster.snapshots.secrets import without_userinfo
 
     extenders = config.extenders if config is not None else ()

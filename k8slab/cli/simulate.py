@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
-from k8slab.cli.explain_pending import scheduler_config, some_of
+from k8slab.cli.explain_pending import about_extenders, scheduler_config, some_of
 from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
 
 if TYPE_CHECKING:
@@ -124,27 +124,28 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
         raise ValueError(
             f"{', '.join(args.snapshot)}: no Node in there, expected some (or --nodes and --node-template)"
         )
+    config, about = _config(args.config)
     recording = WhatIfRecording(
         list(whole),
         added,
         new_nodes,
-        _config(args.config),
+        config,
         [] if args.mock is None else _mocks(Path(args.mock)),
         int(args.seed) if args.seed.isdecimal() and len(args.seed) <= MOST_DIGITS else args.seed,
         args.fill,
         whole.server_version,
     )
-    return recording, snapshot.notes()
+    return recording, [*snapshot.notes(), *about]
 
 
-def _config(name: str | None) -> str:
-    """The text of a configuration that can be used, without its secrets."""
+def _config(name: str | None) -> tuple[str, list[str]]:
+    """The text of a configuration that can be used, without its secrets, and notes."""
     if name is None:
-        return ""
+        return "", []
     from k8slab.cluster.snapshots.secrets import without_secrets
 
-    scheduler_config(Path(name))
-    return without_secrets(Path(name).read_bytes())
+    config = scheduler_config(Path(name))
+    return without_secrets(Path(name).read_bytes()), about_extenders(config)
 
 
 def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:

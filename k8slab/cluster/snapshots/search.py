@@ -160,9 +160,7 @@ def _free(info: NodeInfo, resource: str) -> int:
     return info.allocatable.get(resource) - info.requested.get(resource)
 
 
-def _obstacles(
-    framework: Framework, world: World, node: NodeInfo, row: NodeVerdict
-) -> list[tuple[str, Sequence[Change]]]:
+def _obstacles(framework: Framework, world: World, node: NodeInfo, row: NodeVerdict) -> list[tuple[str, list[Change]]]:
     """Each with the plugin that names it."""
     return [
         (status.plugin or plugin, obstacle)

@@ -340,11 +340,8 @@ extenders:
 
 
 def test_no_secret_of_a_configuration_comes_out(k8slab: Run, at: Path) -> None:
-    for text, code in (
-        (SECRET, 0),
-        (SECRET.replace("kind:", "kin:"), 1),
-        (SECRET.replace("filterVerb: filter", "weight: x"), 1),
-    ):
+    wrong_kind, wrong_type = SECRET.replace("kind:", "kin:"), SECRET.replace("filterVerb: filter", "weight: x")
+    for text, code in ((SECRET, 0), (wrong_kind, 1), (wrong_type, 1)):
         (at / "c.yaml").write_text(text)
         what = (at / "nodes.yaml", "--config", at / "c.yaml")
         planned = k8slab("simulate", "schedule", *what, "--record", at / "r.json", "-o", "json")
@@ -355,6 +352,12 @@ def test_no_secret_of_a_configuration_comes_out(k8slab: Run, at: Path) -> None:
             assert "hunter2" not in out and "aHVudGVyMg" not in out
         assert (planned.code, explained.code) == (code, code), (planned.err, explained.err)
     assert "https://ext.local/x" in html
+    (at / "c.yaml").write_text(SECRET)
+    notes = json.loads(k8slab("simulate", "schedule", at / "nodes.yaml", "--config", at / "c.yaml", "-o", "json").out)[
+        "notes"
+    ]
+    assert notes[-1] == "extender https://ext.local/x is not asked: what it would say is missing"
+    k8slab("simulate", "schedule", at / "nodes.yaml", "--config", at / "c.yaml", "--record", at / "r.json")
     assert k8slab("simulate", "replay", at / "r.json").code == 0
 
 
