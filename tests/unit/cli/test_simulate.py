@@ -331,7 +331,7 @@ def test_there_is_no_room_for_pods_of_another_scheduler(k8slab: Run, at: Path) -
 SECRET = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-clientConnection: {kubeconfig: /root/aHVudGVyMg}
+clientConnection: {kubeconfig: secret/aHVudGVyMg}
 extenders:
 - urlPrefix: https://user:hunter2@ext.local/x
   filterVerb: filter
