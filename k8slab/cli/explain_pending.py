@@ -158,6 +158,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "verdicts": view["nodes"],
         "changes": [_remedy(remedy) for remedy in finding.remedies],
         "changesComplete": finding.searched_all,
+        "unanswered": list(finding.silent),
         "preemption": None
         if eviction is None
         else {"node": eviction.node, "victims": list(eviction.victims), "pdbViolations": eviction.pdb_violations},

@@ -119,6 +119,9 @@ def _one(pod: Object, resource: str, free: int, place: str) -> Lowered | None:
     low, high = 0, _read(resource, before)
     if fits(high) or not fits(0):
         return None
+    guess = high - (_wanted(pod, resource) - free)  # right where the places are added up
+    if low < guess and fits(guess) and not fits(guess + 1):
+        low, high = guess, guess + 1
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -48,7 +48,7 @@ KEYS = {
     "": ["schema", "serverVersion", "nodes", "notes", "pods"],
     "pod": [
         "pod", "owner", "sameAs", "state", "reason", "message", "recorded", "node", "counts", "weights", "verdicts",
-        "changes", "changesComplete", "preemption",
+        "changes", "changesComplete", "unanswered", "preemption",
     ],
     "verdict": ["feasible", "filters", "raw", "weighted", "total", "kept_for"],
     "change": ["text", "nodes", "steps"],
@@ -294,6 +294,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
     write_whole(Path("/dev/null"), "gone")
     assert Path("/dev/null").is_char_device()
+
+
+def test_a_verdict_that_no_change_answers_is_named(k8slab: Run, tmp_path: Path) -> None:
+    node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    node["status"] = {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "10"}}
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [], "volumes": volumes}}
+    (tmp_path / "d.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node, pod]}))
+    answer = k8slab("explain-pending", tmp_path / "d.json", "--html", tmp_path / "a.html")
+    said = "o change that this tool knows makes it fit; VolumeRestrictions has none to offer"
+    assert f"  n{said}\n" in answer.out
+    assert f"<p>N{said}.</p>" in (tmp_path / "a.html").read_text()
+    [found] = answer_of(k8slab, tmp_path / "d.json")["pods"]
+    assert (found["changesComplete"], found["unanswered"]) == (False, ["VolumeRestrictions"])
 
 
 def test_a_long_number_of_changes_is_wrong_usage(k8slab: Run) -> None:
