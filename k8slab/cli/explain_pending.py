@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.files import file_name, trouble
+from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
 
 if TYPE_CHECKING:
     from k8slab.cluster.snapshots import ClusterSnapshot, Finding, Remedy
     from k8slab.scheduler import KubeSchedulerConfiguration, NodeVerdict
 
-__all__ = ["add_parser", "report", "run", "said_of", "scheduler_config", "some_of"]
+__all__ = ["about_extenders", "add_parser", "no_remedy", "report", "run", "said_of", "scheduler_config", "some_of"]
 
 SCHEMA = "k8slab/explain-pending/1"
 MOST_ROWS = 40
@@ -49,7 +49,7 @@ def add_parser(commands: Any) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100:
+    if not text.isdecimal() or len(text) > 3 or not 1 <= int(text) <= 100:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 to 100")
     return int(text)
 
@@ -68,41 +68,53 @@ def run(args: argparse.Namespace) -> int:
             snapshot, missing = read_cluster(Path(args.kubeconfig), args.context)
         else:
             snapshot, missing = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer), []
-        if not snapshot.counts:
-            raise SnapshotError(f"{', '.join(args.snapshot)}: no objects in there")
+        if not snapshot.counts.get("Pod") and not snapshot.counts.get("Node"):
+            where = ", ".join(args.snapshot) or f"--kubeconfig {args.kubeconfig}"
+            raise SnapshotError(f"{where}: no {'Pod and no Node' if snapshot.counts else 'objects'} in there")
         pending = Pending(snapshot, config, most=args.changes)
         findings = [pending.explain(args.pod)] if args.pod else pending.all()
-        notes = [*missing, *snapshot.notes(), *_about_extenders(config)]
+        notes = [*missing, *snapshot.notes(), *about_extenders(config)]
         if args.html is not None:
             from k8slab.cli.pending_page import page
 
-            Path(args.html).write_text(page(snapshot, findings, notes), encoding="utf-8")
+            write_whole(Path(args.html), page(snapshot, findings, notes))
     except OSError as error:
         print(f"error: {trouble(error)}", file=sys.stderr)
         return 1
     except (SnapshotError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(on_terminal(f"error: {error}"), file=sys.stderr)
         return 1
     if args.output == "json":
-        print(json.dumps(report(snapshot, findings, notes), indent=2, ensure_ascii=False))
+        print(in_json(json.dumps(report(snapshot, findings, notes), indent=2, ensure_ascii=False)))
     else:
-        print("\n".join(_text(snapshot, findings, notes, all_nodes=args.all_nodes)))
+        print(on_terminal("\n".join(_text(snapshot, findings, notes, all_nodes=args.all_nodes))))
     return 0
 
 
 def scheduler_config(path: Path) -> KubeSchedulerConfiguration:
-    """The configuration in a file, its plugins and their arguments checked too. ValueError; OSError."""
+    """The configuration in a file, its plugins and their arguments checked too. ValueError (no secret in its text);
+    OSError."""
+    from k8slab.cluster.snapshots.secrets import scrubbed
     from k8slab.scheduler import Framework, KubeSchedulerConfiguration
 
-    config = KubeSchedulerConfiguration.from_yaml(path.read_bytes(), source=str(path))
-    for profile in config.profiles:
-        Framework.from_profile(profile)
+    text = path.read_bytes()
+    try:
+        config = KubeSchedulerConfiguration.from_yaml(text, source=str(path))
+        for profile in config.profiles:
+            Framework.from_profile(profile)
+    except ValueError as error:
+        raise ValueError(scrubbed(str(error), text)) from None
     return config
 
 
-def _about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+def about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
+    """A note for each extender of a configuration, without user and password."""
+    from k8slab.cluster.snapshots.secrets import without_userinfo
+
     extenders = config.extenders if config is not None else ()
-    return [f"extender {one.url_prefix} is not asked: what it would say is missing" for one in extenders]
+    return [
+        f"extender {without_userinfo(one.url_prefix)} is not asked: what it would say is missing" for one in extenders
+    ]
 
 
 def _misuse(args: argparse.Namespace) -> str:
@@ -146,6 +158,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "verdicts": view["nodes"],
         "changes": [_remedy(remedy) for remedy in finding.remedies],
         "changesComplete": finding.searched_all,
+        "unanswered": list(finding.silent),
         "preemption": None
         if eviction is None
         else {"node": eviction.node, "victims": list(eviction.victims), "pdbViolations": eviction.pdb_violations},
@@ -243,15 +256,20 @@ def _help(finding: Finding) -> list[str]:
         head = "  it would fit, if you " if number == 1 else "                    or "
         lines.append(f"{head}{remedy.text} (then: {some_of(remedy.nodes, 3)})")
     if not finding.remedies:
-        lines.append(
-            "  no single change and no pair of changes makes it fit"
-            if finding.searched_all
-            else "  no single change makes it fit; there are too many pairs to try"
-        )
+        lines.append(f"  {no_remedy(finding)}")
     if any(change.object == f"pod/{finding.pod}" for remedy in finding.remedies for change in remedy.changes):
         what = finding.owner or "its manifest"
         lines.append(f"  a Pod's spec cannot be changed in place: change {what}, and the Pod is made anew")
     return [*lines, *_preemption(finding)]
+
+
+def no_remedy(finding: Finding) -> str:
+    """What is to be said when no change was found."""
+    if finding.silent:
+        return f"no change that this tool knows makes it fit; {', '.join(finding.silent)} has none to offer"
+    if finding.searched_all:
+        return "no single change and no pair of changes that this tool knows makes it fit"
+    return "no change that was tried makes it fit; there are too many nodes or pairs to try all"
 
 
 def _preemption(finding: Finding) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from k8slab.cli.explain_pending import MOST_ROWS, said_of, some_of
+from k8slab.cli.explain_pending import MOST_ROWS, no_remedy, said_of, some_of
 from k8slab.cluster.snapshots import ClusterSnapshot, Finding
 
 __all__ = ["page"]
@@ -68,8 +68,8 @@ def _changes(finding: Finding) -> list[str]:
         items = (f"<li>{escape(r.text)} (then: {escape(some_of(r.nodes, 5))})</li>" for r in finding.remedies)
         lines.append(f"<ol>{''.join(items)}</ol>")
     else:
-        tried = "no pair of changes makes it fit" if finding.searched_all else "there are too many pairs to try"
-        lines.append(f"<p>No single change makes it fit, and {tried}.</p>")
+        said = no_remedy(finding)
+        lines.append(f"<p>{escape(said[:1].upper() + said[1:])}.</p>")
     found = finding.eviction
     if found is None:
         return [*lines, "<p>Preemption would not help.</p>"]

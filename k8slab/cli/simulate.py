@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.explain_pending import scheduler_config, some_of
-from k8slab.cli.files import file_name, trouble
+from k8slab.api.tolerations import is_scheduling_taint
+from k8slab.cli.explain_pending import about_extenders, scheduler_config, some_of
+from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
 
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["add_parsers", "replay", "schedule"]
 
 MOST_ROWS = 40
+MOST_DIGITS = 18
+"""A longer seed is taken as a text."""
 
 
 def add_parsers(commands: Any) -> None:
@@ -40,7 +43,7 @@ def add_parsers(commands: Any) -> None:
                       help="manifests of Pods or workloads to place, too (again for more files)")  # fmt: skip
     what.add_argument("--nodes", type=_count, default=0, metavar="N", help="more Nodes like the template")
     what.add_argument("--node-template", metavar="NAME|FILE",
-                      help="a Node of the dump, or a manifest (default: the first that is in service)")  # fmt: skip
+                      help="a Node of the dump, or a manifest (default: the first worker in service)")  # fmt: skip
     what.add_argument("--config", type=file_name, metavar="FILE", help="the scheduler's KubeSchedulerConfiguration")
     what.add_argument("--mock", type=file_name, metavar="FILE", help="results to put in the place of plugins' own")
     what.add_argument("--fill", action="store_true", help="also count how many copies more would fit")
@@ -55,7 +58,7 @@ def add_parsers(commands: Any) -> None:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) > 10_000:
+    if not text.isdecimal() or len(text) > 5 or int(text) > 10_000:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number up to 10000")
     return int(text)
 
@@ -69,12 +72,12 @@ def schedule(args: argparse.Namespace) -> int:
         recording, notes = _recording(args)
         answer = recording.run()
         if args.record is not None:
-            Path(args.record).write_text(recording.dump(), encoding="utf-8")
+            write_whole(Path(args.record), recording.dump())
     except OSError as error:
         print(f"error: {trouble(error)}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(on_terminal(f"error: {error}"), file=sys.stderr)
         return 1
     _print(answer, notes, args.output)
     return 1 if answer.pending else 0
@@ -85,19 +88,26 @@ def replay(args: argparse.Namespace) -> int:
     from k8slab.cluster.snapshots import WhatIfRecording
 
     try:
-        text = Path(args.recording).read_text(encoding="utf-8")
+        text = _utf8(Path(args.recording))
         recording, expected = WhatIfRecording.load(text, args.recording)
         answer, same = recording.run(), recording.answers_as(expected)
     except OSError as error:
         print(f"error: {trouble(error)}", file=sys.stderr)
         return 1
     except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(on_terminal(f"error: {error}"), file=sys.stderr)
         return 1
     _print(answer, [], args.output)
     if not same:
         print(f"error: {args.recording}: the answer is not the recorded one", file=sys.stderr)
     return 0 if same else 1
+
+
+def _utf8(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
 
 
 # -- what goes in --------------------------------------------------------------------------------------
@@ -114,25 +124,28 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
         raise ValueError(
             f"{', '.join(args.snapshot)}: no Node in there, expected some (or --nodes and --node-template)"
         )
+    config, about = _config(args.config)
     recording = WhatIfRecording(
         list(whole),
         added,
         new_nodes,
-        _config(args.config),
+        config,
         [] if args.mock is None else _mocks(Path(args.mock)),
-        int(args.seed) if args.seed.isdecimal() else args.seed,
+        int(args.seed) if args.seed.isdecimal() and len(args.seed) <= MOST_DIGITS else args.seed,
         args.fill,
         whole.server_version,
     )
-    return recording, snapshot.notes()
+    return recording, [*snapshot.notes(), *about]
 
 
-def _config(name: str | None) -> str:
-    """The text of a configuration that can be used."""
+def _config(name: str | None) -> tuple[str, list[str]]:
+    """The text of a configuration that can be used, without its secrets, and notes."""
     if name is None:
-        return ""
-    scheduler_config(Path(name))
-    return Path(name).read_text(encoding="utf-8")
+        return "", []
+    from k8slab.cluster.snapshots.secrets import without_secrets
+
+    config = scheduler_config(Path(name))
+    return without_secrets(Path(name).read_bytes()), about_extenders(config)
 
 
 def _added(files: Sequence[str]) -> tuple[list[Object], list[Object]]:
@@ -163,7 +176,7 @@ def _template(snapshot: ClusterSnapshot, name: str | None) -> Object:
         in_service = [node for node in nodes.values() if not (node.get("spec") or {}).get("unschedulable")]
         if not in_service:
             raise ValueError("--nodes: no Node of the snapshot is in service, expected --node-template")
-        return in_service[0]
+        return min(in_service, key=_reserved)
     if name in nodes:
         return nodes[name]
     path = Path(name)
@@ -175,6 +188,13 @@ def _template(snapshot: ClusterSnapshot, name: str | None) -> Object:
     if len(found) != 1:
         raise ValueError(f"--node-template {name}: {len(found)} Nodes, expected one")
     return found[0]
+
+
+def _reserved(node: Object) -> tuple[int, int]:
+    """How many taints keep Pods off the Node for good, and how many for now: the control plane comes after workers."""
+    keys = [str(t.get("key")) for t in (node.get("spec") or {}).get("taints") or () if is_scheduling_taint(t)]
+    for_now = sum(key.startswith("node.kubernetes.io/") for key in keys)
+    return len(keys) - for_now, for_now
 
 
 def _mocks(path: Path) -> list[Any]:
@@ -198,9 +218,9 @@ def _print(answer: WhatIfAnswer, notes: Sequence[str], output: str) -> None:
 
     if output == "json":
         report = {"schema": "k8slab/simulate-schedule/1", "notes": list(notes), **what_if_report(answer)}
-        print(json.dumps(report, indent=2, ensure_ascii=False))
+        print(in_json(json.dumps(report, indent=2, ensure_ascii=False)))
         return
-    print("\n".join([*(f"note: {note}" for note in notes), *_text(answer)]))
+    print(on_terminal("\n".join([*(f"note: {note}" for note in notes), *_text(answer)])))
 
 
 def _text(answer: WhatIfAnswer) -> list[str]:
@@ -209,7 +229,9 @@ def _text(answer: WhatIfAnswer) -> list[str]:
     placed = [p for p in answer.placements if p.node]
     lines = [f"{len(placed)} of {len(answer.placements)} Pods placed"]
     if answer.new_nodes:
-        lines.append(f"{len(answer.new_nodes)} more nodes: {some_of(answer.new_nodes, 3)}")
+        like = answer.new_nodes[0].rpartition("-copy")[0]
+        nodes = "node" if len(answer.new_nodes) == 1 else "nodes"
+        lines.append(f"{len(answer.new_nodes)} more {nodes} like {like}: {some_of(answer.new_nodes, 3)}")
     if len(placed) <= MOST_ROWS:
         rows = [(p.pod, p.node, ", ".join(p.evicted)) for p in placed]
         lines += ["", str(Table(rows, ("POD", "NODE", "EVICTED")))] if rows else []

@@ -35,8 +35,12 @@ def pods_of(manifest: Manifest) -> list[Object]:
     obj = apply_defaults(manifest.object)
     kind, metadata = obj["kind"], obj["metadata"]
     where = f"{manifest.source}, line {manifest.line}"
+    if kind == "Pod" and not metadata.get("name") and metadata.get("generateName"):
+        metadata = {**metadata, "name": f"{metadata['generateName']}{manifest.line}"}  # the line tells Pods apart
+    if not metadata.get("name"):
+        raise SnapshotError(f"{where}: {kind}: metadata.name: missing, expected a name")
     if kind == "Pod":
-        return [_pod(obj)]
+        return [_pod({**obj, "metadata": metadata})]
     if kind not in WORKLOADS:
         raise SnapshotError(f"{where}: kind: {kind!r}: expected Pod, {', '.join(WORKLOADS)}")
     template = (obj.get("spec") or {}).get("template") or {}

@@ -20,16 +20,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.pods import pod_priority
-from k8slab.cluster.snapshots.changes import copy_of
+from k8slab.api.tolerations import any_tolerates
+from k8slab.cluster.snapshots.changes import copy_of, daemon_pods
 from k8slab.cluster.snapshots.mocks import MockedResult, mock
 from k8slab.cluster.snapshots.pending import frameworks_for
 from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
-from k8slab.scheduler import Framework, KubeSchedulerConfiguration, ScheduleResult, Snapshot
+from k8slab.scheduler import (
+    SUCCESS,
+    CycleState,
+    Framework,
+    KubeSchedulerConfiguration,
+    NodeInfo,
+    ScheduleResult,
+    Snapshot,
+)
 from k8slab.scheduler.event_handlers import scheduler_name
 from k8slab.scheduler.framework import pod_key
 
@@ -73,15 +82,19 @@ class WhatIfAnswer:
 
 
 def more_nodes(snapshot: ClusterSnapshot, like: Object, number: int) -> list[Object]:
-    """So many fresh Nodes like this one."""
+    """So many fresh Nodes like this one, and the Pods that would run on each: its DaemonSets' and static ones."""
     taken = {node["metadata"]["name"] for node in snapshot.nodes}
     names = (f"{like['metadata']['name']}-copy{n}" for n in range(1, number + len(taken) + 1))
     free = [name for name in names if name not in taken][:number]
-    return [copy_of(like, name) for name in free]
+    there = [pod for pod in snapshot.pods if pod["spec"].get("nodeName") == like["metadata"]["name"]]
+    return [*(copy_of(like, name) for name in free), *(pod for name in free for pod in daemon_pods(there, name))]
 
 
 class WhatIf:
-    """A snapshot with more Pods (`add`, of which each is one Pod) and more Nodes. Run it as often as you like."""
+    """A snapshot with more Pods (`add`, of which each is one Pod) and more Nodes. Run it as often as you like.
+
+    `new_nodes`: Nodes, and Pods that run on them (as `more_nodes` makes them).
+    """
 
     def __init__(
         self,
@@ -93,7 +106,9 @@ class WhatIf:
         mocks: Sequence[MockedResult] = (),
         seed: int | str = 7,
     ) -> None:
-        self._snapshot, self._new_nodes = snapshot, list(new_nodes)
+        self._snapshot = snapshot
+        self._new_nodes = [obj for obj in new_nodes if obj.get("kind") != "Pod"]
+        self._on_new_nodes = [obj for obj in new_nodes if obj.get("kind") == "Pod"]
         self._config, self._mocks, self._seed = config, list(mocks), seed
         self._add = [snapshot.with_priority(pod) for pod in add]
         taken = {pod_key(pod) for pod in snapshot.pods}
@@ -108,13 +123,15 @@ class WhatIf:
         for framework in frameworks.values():
             framework.algorithm.memo = None if self._mocks else framework.algorithm.memo
             mock(framework, self._mocks)
-        nodes = Snapshot.of([*self._snapshot.nodes, *self._new_nodes], self._snapshot.pods)
+        pods = [*self._snapshot.pods, *self._on_new_nodes]
+        nodes = Snapshot.of([*self._snapshot.nodes, *self._new_nodes], pods)
         before = [(info.requested.milli_cpu, info.requested.memory, len(info.pods)) for info in nodes.nodes]
         placements = self._place(frameworks, nodes)
         usage = _usage(nodes, before)
         room = {}
         for pod in self._kinds() if fill else ():
-            room[pod_key(pod)] = _copies(frameworks[scheduler_name(pod)], pod, _copied(nodes))
+            ours = frameworks.get(scheduler_name(pod))
+            room[pod_key(pod)] = 0 if ours is None else _copies(ours, pod, _copied(nodes))
         return WhatIfAnswer(placements, usage, room, [node["metadata"]["name"] for node in self._new_nodes])
 
     def _kinds(self) -> list[Object]:
@@ -126,9 +143,15 @@ class WhatIf:
 
     def _place(self, frameworks: Mapping[str, Framework], nodes: Snapshot) -> list[Placement]:
         known = [pod for pod in self._snapshot.pending if not pod["metadata"].get("deletionTimestamp")]
-        queue = [(self._snapshot.with_priority(pod), False) for pod in known] + [(pod, True) for pod in self._add]
+        bound = [pod for pod in self._add if pod["spec"].get("nodeName")]
+        found = {pod_key(pod): _bind(frameworks, pod, nodes) for pod in bound}
+        queue = [(pod, True) for pod in self._add if not pod["spec"].get("nodeName")]
+        for pod in reversed(known):
+            try:
+                queue.insert(0, (self._snapshot.with_priority(pod), False))
+            except SnapshotError as error:
+                found[pod_key(pod)] = Placement(pod_key(pod), "", str(error), is_new=False)
         queue.sort(key=lambda entry: -pod_priority(entry[0]))
-        found: dict[str, Placement] = {}
         again = True
         while again:  # an eviction may have made room for Pods that came before it
             again = False
@@ -141,6 +164,36 @@ class WhatIf:
                         if key in found:  # it was placed by us; it may find another Node
                             found[key] = found[key]._replace(node="", message=f"evicted for {placed.pod}")
         return list(found.values())
+
+
+def _bind(frameworks: Mapping[str, Framework], pod: Object, nodes: Snapshot) -> Placement:
+    """A Pod that names its Node: no scheduler sees it, and the kubelet has the last word."""
+    key, name = pod_key(pod), pod["spec"]["nodeName"]
+    info = nodes.get(name)
+    if info is None:
+        return Placement(key, "", f"spec.nodeName is {name}: no such Node")
+    if reason := _kubelet_rejects(next(iter(frameworks.values())), pod, nodes, info):
+        return Placement(key, "", f"spec.nodeName is {name}, whose kubelet would reject it: {reason}")
+    nodes.assume(pod, name)
+    return Placement(key, name)
+
+
+def _kubelet_rejects(framework: Framework, pod: Object, nodes: Snapshot, info: NodeInfo) -> str:
+    """What the kubelet's admission looks at: resources, node affinity, host ports, NoExecute taints."""
+    framework.use_snapshot(nodes)
+    for name in ("NodeResourcesFit", "NodeAffinity", "NodePorts"):
+        plugin: Any = framework.plugins.get(name)
+        if plugin is None:
+            continue
+        state = CycleState()
+        _, status = plugin.pre_filter(state, pod, nodes.nodes)
+        if status is SUCCESS:
+            status = plugin.filter(state, pod, info)
+        if status.is_rejected:
+            return str(status.message)
+    tolerations = pod["spec"].get("tolerations") or ()
+    untolerated = [t for t in info.taints if t.get("effect") == "NoExecute" and not any_tolerates(tolerations, t)]
+    return f"untolerated taint {untolerated[0].get('key')}" if untolerated else ""
 
 
 def _place_one(frameworks: Mapping[str, Framework], pod: Object, nodes: Snapshot, *, is_new: bool) -> Placement:

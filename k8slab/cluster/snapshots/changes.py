@@ -9,7 +9,7 @@ Upstream: none
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, TypeAlias
@@ -17,14 +17,13 @@ from typing import Any, TypeAlias
 from k8slab.api.labels import AggregateError
 from k8slab.api.node_affinity import NodeSelector
 from k8slab.api.objects import Object
-from k8slab.api.pod_requests import pod_requests
-from k8slab.api.quantity import quantity
 from k8slab.api.tolerations import any_tolerates, is_scheduling_taint
+from k8slab.cluster.snapshots.requests import Lowered, lowered
 from k8slab.cluster.snapshots.world import World, another_state, with_node, with_spec
 from k8slab.scheduler import SUCCESS, CycleState, Framework, NodeInfo
-from k8slab.scheduler.framework import HostPorts, Resource, host_ports, namespace_of, pod_key
+from k8slab.scheduler.framework import HostPorts, PodInfo, host_ports, namespace_of, pod_key
 
-__all__ = ["ORDER", "Change", "Obstacles", "add_node", "obstacles_of"]
+__all__ = ["ORDER", "Change", "Obstacles", "add_node", "copy_of", "daemon_pods", "is_daemon", "obstacles_of"]
 
 ORDER: Mapping[str, str] = {
     "uncordon": "the Node is put back into service",
@@ -235,60 +234,24 @@ def _affinity(world: World, node: NodeInfo, reasons: Sequence[str], framework: F
 # -- NodeResourcesFit ----------------------------------------------------------------------------------
 
 
-def amount_text(resource: str, amount: int) -> str:
-    """An amount in the scheduler's unit as people write it, never more than it is.
-
-    >>> amount_text("cpu", 1500), amount_text("cpu", 2000), amount_text("memory", 3 * 2**30 + 5)
-    ('1500m', '2', '3072Mi')
-    """
-    if resource == "cpu":
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if resource not in ("memory", "ephemeral-storage") and not resource.startswith("hugepages-"):
-        return str(amount)
-    for unit, power in (("Gi", 30), ("Mi", 20), ("Ki", 10)):
-        if amount >> power and (amount % (1 << power) == 0 or unit == "Mi"):
-            return f"{amount >> power}{unit}"
-    return str(amount)
-
-
-def _read(resource: str, text: Any) -> int:
-    parsed = quantity(text)
-    return parsed.milli_value() if resource == "cpu" else parsed.value()
-
-
-def _lower(pod: Object, node: NodeInfo, resource: str) -> Change | None:
-    """One container asks for what is left, less what the others ask for. None: one container alone cannot."""
-    wanted = Resource.of(pod_requests(pod)).get(resource)
-    free = max(0, node.allocatable.get(resource) - node.requested.get(resource))
-    containers = pod["spec"].get("containers") or ()
-    asked = [_read(resource, ((c.get("resources") or {}).get("requests") or {}).get(resource, 0)) for c in containers]
-    if not asked or wanted <= free:
-        return None
-    index = asked.index(max(asked))
-    if asked[index] < wanted - free:
-        return None
-    after = amount_text(resource, asked[index] - (wanted - free))
-    before = containers[index]["resources"]["requests"][resource]
-
-    def apply(world: World) -> World:
-        changed = [dict(container) for container in world.pod["spec"]["containers"]]
-        own = changed[index]["resources"]
-        limits = {"limits": {**own["limits"], resource: after}} if "/" in resource and "limits" in own else {}
-        changed[index]["resources"] = {**own, "requests": {**own["requests"], resource: after}, **limits}
-        return with_spec(world, containers=changed)
-
-    name = containers[index].get("name") or f"number {index}"
-    text = f"lower the {resource} request of container {name} from {before} to {after}"
-    where = f"spec.containers[{index}].resources.requests.{resource}"
-    return Change("lower-request", text, _the(pod), where, before, after, (wanted - free) / wanted, apply)
-
-
 def _resources(world: World, node: NodeInfo, reasons: Sequence[str], framework: Framework) -> Obstacles:
+    """Of each resource that is short: one request that is lowered, or two that have to be, which are two obstacles."""
     found: Obstacles = []
     for reason in reasons:
-        lowered = _lower(world.pod, node, reason.removeprefix("Insufficient ")) if "Insufficient" in reason else None
-        found.append([lowered] if lowered is not None else [])
+        resource = reason.removeprefix("Insufficient ")
+        free = max(0, node.allocatable.get(resource) - node.requested.get(resource))
+        ways = lowered(world.pod, resource, free) if "Insufficient" in reason else []
+        found += [[_lower(world.pod, resource, step) for step in way] for way in ways] or [[]]
     return found
+
+
+def _lower(pod: Object, resource: str, step: Lowered) -> Change:
+    text = f"lower the {resource} request of {step.whose} from {step.before} to {step.after}"
+    where = f"{step.place}.resources.requests.{resource}"
+    return Change(
+        "lower-request", text, _the(pod), where, step.before, step.after, step.share,
+        lambda world: with_spec(world, **step.applied(world.pod["spec"])),
+    )  # fmt: skip
 
 
 # -- NodePorts -----------------------------------------------------------------------------------------
@@ -451,13 +414,37 @@ def copy_of(node: Object, name: str) -> Object:
     return {**node, "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}
 
 
+def is_daemon(pod: Object) -> bool:
+    """Whether it belongs to a DaemonSet."""
+    return any(owner.get("kind") == "DaemonSet" for owner in pod["metadata"].get("ownerReferences") or ())
+
+
+def daemon_pods(pods: Iterable[Object], name: str) -> list[Object]:
+    """What runs on every Node, out of `pods`, as it would on a fresh Node `name`: one Pod of each DaemonSet, and the
+    mirrors of static Pods (which belong to their Node)."""
+    made: dict[tuple[object, ...], Object] = {}
+    for pod in pods:
+        metadata = pod["metadata"]
+        owners = [(o.get("kind"), o.get("name")) for o in metadata.get("ownerReferences") or ()]
+        daemon = next((owner for owner in owners if owner[0] == "DaemonSet"), None)
+        if daemon is None and not any(kind == "Node" for kind, _ in owners):
+            continue
+        kept = {k: metadata[k] for k in ("namespace", "labels", "ownerReferences") if k in metadata}
+        own = {**kept, "name": f"{metadata['name']}-on-{name}"}
+        copy = {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": {**pod["spec"], "nodeName": name}}
+        made.setdefault((namespace_of(pod), *(daemon or (metadata["name"],))), copy)
+    return list(made.values())
+
+
 def add_node(world: World, like: NodeInfo) -> tuple[Change, str]:
-    """One more Node like this one, empty; and its name."""
+    """One more Node like this one, with what runs on every Node and nothing else; and its name."""
     names, number = {info.name for info in world.nodes}, 1
     while f"{like.name}-copy{number}" in names:
         number += 1
     name = f"{like.name}-copy{number}"
     made = NodeInfo.of(copy_of(like.node or {}, name))
+    for pod in daemon_pods((info.pod for info in like.pods.values()), name):
+        made.add_pod(PodInfo(pod))
 
     def apply(before: World) -> World:
         return World(before.pod, (*before.nodes, made))

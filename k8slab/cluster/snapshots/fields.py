@@ -12,6 +12,7 @@ Secrets and ConfigMaps as a whole.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
@@ -172,6 +173,9 @@ KINDS: Mapping[tuple[str, str], KeptKind] = dict(
 """By (group, kind): the kinds that scheduling looks at."""
 
 
+_SURROGATE = re.compile("[\\ud800-\\udfff]")
+
+
 def kept(obj: Mapping[str, Any]) -> dict[str, Any] | None:
     """A new object with the fields that are kept; None for a kind that is not. Wrong types are left to be refused."""
     group, _, _ = str(obj.get("apiVersion") or "").rpartition("/")
@@ -193,12 +197,17 @@ def _cut(value: Any, shape: Shape | None) -> Any:
     return value
 
 
+def _text(value: str) -> str:
+    """Half a surrogate pair, which no file and no terminal takes, as Go's decoder reads it."""
+    return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+
+
 def _own(value: Any) -> Any:
     """A copy whose short texts are shared: 50,000 Pods have few different labels and resources."""
     if isinstance(value, str):
-        return sys.intern(value) if len(value) < 64 else value
+        return sys.intern(_text(value)) if len(value) < 64 else _text(value)
     if isinstance(value, Mapping):
-        return {sys.intern(str(name)): _own(inner) for name, inner in value.items()}
+        return {sys.intern(_text(str(name))): _own(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [_own(item) for item in value]
     return value

@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -78,7 +79,8 @@ class Eviction(NamedTuple):
 class Finding:
     """What is to be said about one Pod. `same_as`: keys of Pods that ask for the same and get the same answer.
 
-    `message`: what the scheduler would write; `recorded`: what the cluster's scheduler wrote last, "" nothing.
+    `message`: what the scheduler would write; `recorded`: what the cluster's scheduler wrote last, "" nothing;
+    `silent`: plugins that reject it and that no change of ours answers (when there is no remedy).
     """
 
     pod: str
@@ -92,6 +94,7 @@ class Finding:
     eviction: Eviction | None = None
     remedies: list[Remedy] = field(default_factory=list)
     searched_all: bool = True
+    silent: tuple[str, ...] = ()
     same_as: list[str] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
@@ -124,7 +127,8 @@ def frameworks_for(
         made[framework.profile_name] = framework
     for pod in snapshot.pending:
         if scheduler_name(pod) in made and nominated_node_name(pod):
-            nominator.add(snapshot.with_priority(pod))
+            with suppress(SnapshotError):  # of an unknown class: it is told where the Pod is explained
+                nominator.add(snapshot.with_priority(pod))
     return made
 
 
@@ -187,7 +191,12 @@ class Pending:
         elif pod["metadata"].get("deletionTimestamp"):
             finding.state, finding.reason = PodState.DELETING, "it is being deleted: the scheduler skips it"
         else:
-            self._try(self.snapshot.with_priority(pod), self.frameworks[name], finding)
+            try:
+                known = self.snapshot.with_priority(pod)
+            except SnapshotError as error:
+                finding.state, finding.reason = PodState.ERROR, str(error)
+            else:
+                self._try(known, self.frameworks[name], finding)
         return finding
 
     def _try(self, pod: Object, framework: Framework, finding: Finding) -> None:
@@ -211,20 +220,21 @@ class Pending:
         number = sum(row.feasible for row in finding.explanation.nodes) if finding.explanation else 0
         finding.reason = (
             f"{number} of {len(self._nodes)} nodes would take it now, {result.node} before others: the scheduler has "
-            "not tried since (back-off lasts up to 10 s; a Pod no event moves waits up to 5 min), or it does not run"
+            "not tried since (back-off lasts up to 10 s; a Pod no event moves waits 5 to 5½ min), or it does not run"
         )
 
     def _fits_not(self, pod: Object, framework: Framework, result: ScheduleResult, finding: Finding) -> None:
         finding.message = result.message
         finding.state = PodState.UNSCHEDULABLE if result.status.is_rejected else PodState.ERROR
-        found = result.post_filter
-        if found is not None and found.preemption is not None:
-            choice = found.preemption
+        post_filter = result.post_filter
+        if post_filter is not None and post_filter.preemption is not None:
+            choice = post_filter.preemption
             victims = tuple(info.key for info in choice.victims)
             finding.eviction = Eviction(choice.node, victims, choice.pdb_violations)
         if result.explanation is not None and finding.state is PodState.UNSCHEDULABLE:
             world = World(pod, tuple(self._nodes.nodes))
-            finding.remedies, finding.searched_all = smallest_changes(framework, world, result.explanation, self._most)
+            found = smallest_changes(framework, world, result.explanation, self._most)
+            finding.remedies, finding.searched_all, finding.silent = found
 
 
 def _recorded(pod: Object) -> str:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object, thaw
 from k8slab.cluster.snapshots.capacity import WhatIf, WhatIfAnswer
 from k8slab.cluster.snapshots.mocks import mocked_results
+from k8slab.cluster.snapshots.secrets import without_secrets
 from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
+from k8slab.cluster.snapshots.stream import SnapshotError
 from k8slab.scheduler import KubeSchedulerConfiguration
 
 __all__ = ["WhatIfRecording", "what_if_report"]
 
-_FORMAT = "k8slab/simulate-schedule/1"
+_FORMAT = "k8slab/simulate-schedule/recording/1"
 
 
 class WhatIfRecording(NamedTuple):
@@ -50,8 +52,10 @@ class WhatIfRecording(NamedTuple):
         return what_if.run(fill=self.fill)
 
     def dump(self) -> str:
-        """As text, with the hash of the answer: `load` and `run` give it again, byte for byte."""
-        body = {"format": _FORMAT, "answer": _hash(self.run()), **{k: thaw(v) for k, v in self._asdict().items()}}
+        """As text, with the hash of the answer: `load` and `run` give it again, byte for byte. Keys, certificates and
+        passwords of the configuration are left out."""
+        fields = {**self._asdict(), "config": without_secrets(self.config) if self.config else ""}
+        body = {"format": _FORMAT, "answer": _hash(self.run()), **{k: thaw(v) for k, v in fields.items()}}
         return json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -61,17 +65,49 @@ class WhatIfRecording(NamedTuple):
             body = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"{source}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+        except RecursionError:
+            raise ValueError(f"{source}: nested too deeply") from None
+        except ValueError:
+            raise ValueError(f"{source}: a number with too many digits") from None
         if not isinstance(body, dict) or body.get("format") != _FORMAT:
             found = body.get("format") if isinstance(body, dict) else body
             raise ValueError(f"{source}: format: {str(found)[:40]!r}: expected {_FORMAT}")
         for name in (*cls._fields, "answer"):
             if name not in body:
                 raise ValueError(f"{source}: {name}: missing, expected what `--record` wrote")
-        return cls(**{name: body[name] for name in cls._fields}), str(body["answer"])
+        for name, (types, expected) in _TYPES.items():
+            if not isinstance(body[name], types) or (types is not bool and isinstance(body[name], bool)):
+                raise ValueError(f"{source}: {name}: {str(body[name])[:40]!r}: expected {expected}")
+        _check_objects(body, source)
+        mocked_results(body["mocks"], f"{source}: mocks")
+        if body["config"]:
+            KubeSchedulerConfiguration.from_yaml(body["config"], source=f"{source}: config")
+        return cls(**{name: body[name] for name in cls._fields}), body["answer"]
 
     def answers_as(self, expected: str) -> bool:
         """Whether the answer is still the one with this hash."""
         return _hash(self.run()) == expected
+
+
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    **dict.fromkeys(("objects", "add", "new_nodes", "mocks"), (list, "a list")),
+    **dict.fromkeys(("config", "server_version", "answer"), (str, "a text")),
+    "seed": ((int, str), "a number or a text"),
+    "fill": (bool, "true or false"),
+}
+
+
+def _check_objects(body: Mapping[str, Any], source: str) -> None:
+    """SnapshotError for an object that a recording cannot have."""
+    for name in ("objects", "add", "new_nodes"):
+        ClusterSnapshot.of(body[name], f"{source}: {name}")
+        kinds = {"objects": None, "add": ("Pod",), "new_nodes": ("Node", "Pod")}[name]
+        for index, obj in enumerate(body[name]):
+            if kinds is not None and obj["kind"] not in kinds:
+                what = f"{source}: {name}[{index}]: kind: {obj['kind']!r}"
+                raise SnapshotError(f"{what}: expected {' or '.join(kinds)}")
+            if kinds is not None and obj["kind"] == "Pod" and not isinstance(obj.get("spec"), Mapping):
+                raise SnapshotError(f"{source}: {name}[{index}]: spec: missing, expected that of a Pod")
 
 
 def what_if_report(answer: WhatIfAnswer) -> dict[str, Any]:

@@ -168,11 +168,12 @@ class ClusterSnapshot:
     def _take(self, items: Iterable[Item]) -> None:
         for item in items:
             if not isinstance(item.value, dict):
-                raise SnapshotError(
-                    f"{item.where}: {cut(repr(item.value), 60)}: expected an object with kind and metadata"
-                )
+                raise SnapshotError(f"{item.where}: {_type(item.value)}: expected an object with kind and metadata")
             if "serverVersion" in item.value:  # kubectl version -o json
-                self.server_version = str((item.value["serverVersion"] or {}).get("gitVersion") or "")
+                version = item.value["serverVersion"] or {}
+                if not isinstance(version, dict):
+                    raise SnapshotError(f"{item.where}: serverVersion: {_type(version)}: expected an object")
+                self.server_version = str(version.get("gitVersion") or "")
                 continue
             self._add(item)
 
@@ -180,7 +181,8 @@ class ClusterSnapshot:
         kind = item.value.get("kind")
         if not isinstance(kind, str) or not isinstance(item.value.get("apiVersion"), str):
             what = "kind" if not isinstance(kind, str) else "apiVersion"
-            raise SnapshotError(f"{item.where}: {what}: {item.value.get(what)!r}: expected a text, such as Pod or v1")
+            found = _type(item.value.get(what))
+            raise SnapshotError(f"{item.where}: {what}: {found}: expected a text, such as Pod or v1")
         self.counts[kind] = self.counts.get(kind, 0) + 1
         cut_down = kept(item.value)
         if cut_down is None:
@@ -200,12 +202,22 @@ class ClusterSnapshot:
 
 
 _IF_MISSING = {
+    "Node": "there is no place for a Pod; ask kubectl for nodes",
+    "Pod": "the nodes count as empty; ask kubectl for pods -A",
     "Namespace": "affinity terms with a namespaceSelector find no Pods of other namespaces",
     "PriorityClass": "only Pods that say their priority have one",
     "PodDisruptionBudget": "preemption takes every Pod for unprotected; ask kubectl for poddisruptionbudgets",
     "PersistentVolume": "where volumes may be used is unknown; ask kubectl for pv, pvc, storageclasses",
     "Service": "with no ReplicaSet or StatefulSet either, the default spread constraints have nothing to spread",
 }
+
+
+_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
+
+
+def _type(value: Any) -> str:
+    """What it is, not what it says: a dump may hold anything."""
+    return _TYPES.get(type(value)) or cut(repr(value), 60)
 
 
 def _claims(pod: Object) -> bool:
@@ -220,7 +232,8 @@ def _checked(obj: dict[str, Any], where: str) -> Object:
     try:
         checked: Object = decode(obj).object
     except DecodeError as error:
-        value = cut(repr(error.value), 60)
+        is_said = error.expected not in ("an object", "a list") or not isinstance(error.value, str)
+        value = cut(repr(error.value), 60) if is_said else _type(error.value)
         raise SnapshotError(f"{what}: {error.path}: {value}: expected {error.expected or error.message}") from None
     if not isinstance(name, str) or not name:
         raise SnapshotError(f"{what}: metadata.name: {name!r}: expected a name")

@@ -138,8 +138,11 @@ class _Text:
             except json.JSONDecodeError as error:
                 ahead = error.pos - self._at
                 if len(self._text) - error.pos > _LONGEST_VALUE or not self._more():
-                    self._fail(error.msg, self._at + ahead)
+                    is_cut_off = error.msg.startswith("Unterminated string") and self._is_end
+                    self._fail(error.msg, self._at + ahead, is_cut_off=is_cut_off)
                 continue
+            except ValueError:  # Python reads no longer ones, for the time that takes
+                self._fail("a number with too many digits", self._at)
             except RecursionError:
                 self._fail("nested too deeply", self._at)
             length = end - self._at
@@ -147,10 +150,10 @@ class _Text:
                 self._at += length
                 return value
 
-    def _fail(self, what: str, at: int) -> NoReturn:
+    def _fail(self, what: str, at: int, *, is_cut_off: bool = False) -> NoReturn:
         line = self._line() + self._text.count("\n", self._at, at)
         column = self._column(at)
-        end = " (the file ends there)" if at >= len(self._text) and self._is_end else ""
+        end = " (the file ends there)" if is_cut_off or (at >= len(self._text) and self._is_end) else ""
         raise SnapshotError(f"{self._source}, line {line}, column {column}: {what}{end}")
 
     def _here(self) -> str:

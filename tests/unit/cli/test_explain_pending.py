@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from k8slab.cli.files import write_whole
 from k8slab.cli.live_cluster import NotListed, collect
 from k8slab.cluster import SnapshotError
 from tests.unit.cli.conftest import Answer
@@ -47,7 +48,7 @@ KEYS = {
     "": ["schema", "serverVersion", "nodes", "notes", "pods"],
     "pod": [
         "pod", "owner", "sameAs", "state", "reason", "message", "recorded", "node", "counts", "weights", "verdicts",
-        "changes", "changesComplete", "preemption",
+        "changes", "changesComplete", "unanswered", "preemption",
     ],
     "verdict": ["feasible", "filters", "raw", "weighted", "total", "kept_for"],
     "change": ["text", "nodes", "steps"],
@@ -257,3 +258,59 @@ def test_a_kind_that_may_not_be_listed_is_a_note() -> None:
 def test_without_nodes_there_is_no_answer() -> None:
     with pytest.raises(SnapshotError, match="nodes: 403 Forbidden: expected to list them"):
         collect(FakeServer(nodes=403).get)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"a": "aHVzaA=="}}',
+        '{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}',
+    ],
+)
+def test_a_dump_with_neither_pods_nor_nodes_is_refused(text: str, k8slab: Run, tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text(text)
+    answer = k8slab("explain-pending", tmp_path / "d.json")
+    assert (answer.code, answer.err) == (1, f"error: {tmp_path / 'd.json'}: no Pod and no Node in there\n")
+
+
+def test_control_characters_do_not_reach_the_terminal(k8slab: Run, tmp_path: Path) -> None:
+    said = {"type": "PodScheduled", "status": "False", "message": "\x1b[31mred\x9b1m \ud800"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": {"conditions": [said]}}
+    (tmp_path / "d.json").write_text(json.dumps(pod))
+    answer = k8slab("explain-pending", tmp_path / "d.json", "--html", tmp_path / "a.html")
+    assert answer.code == 0
+    assert "\\x1b[31mred\\x9b1m" in answer.out and "\x1b" not in answer.out
+    as_json = k8slab("explain-pending", tmp_path / "d.json", "-o", "json").out
+    assert not {"\x1b", "\x9b"} & set(as_json)
+    assert json.loads(as_json)["pods"][0]["recorded"] == "\x1b[31mred\x9b1m \ufffd"
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.html", "d.json"]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    path.chmod(0o640)
+    write_whole(path, "new")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o640)
+    write_whole(Path("/dev/null"), "gone")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_verdict_that_no_change_answers_is_named(k8slab: Run, tmp_path: Path) -> None:
+    node: Json = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+    node["status"] = {"allocatable": {"cpu": "2", "memory": "4Gi", "pods": "10"}}
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [], "volumes": volumes}}
+    (tmp_path / "d.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [node, pod]}))
+    answer = k8slab("explain-pending", tmp_path / "d.json", "--html", tmp_path / "a.html")
+    said = "o change that this tool knows makes it fit; VolumeRestrictions has none to offer"
+    assert f"  n{said}\n" in answer.out
+    assert f"<p>N{said}.</p>" in (tmp_path / "a.html").read_text()
+    [found] = answer_of(k8slab, tmp_path / "d.json")["pods"]
+    assert (found["changesComplete"], found["unanswered"]) == (False, ["VolumeRestrictions"])
+
+
+def test_a_long_number_of_changes_is_wrong_usage(k8slab: Run) -> None:
+    answer = k8slab("explain-pending", EXAMPLE, "--changes", "9" * 5000)
+    assert answer.code == 2
+    assert "expected a number from 1 to 100" in answer.err

@@ -206,9 +206,9 @@ def test_a_recording_whose_answer_changed_is_noticed(k8slab: Run, at: Path) -> N
 
 WRONG_RECORDINGS = [
     ("{", "line 1, column 2: "),
-    ("{}", "format: 'None': expected k8slab/simulate-schedule/1"),
-    ("[]", "format: '[]': expected k8slab/simulate-schedule/1"),
-    ('{"format": "k8slab/simulate-schedule/1"}', "objects: missing, expected what `--record` wrote"),
+    ("{}", "format: 'None': expected k8slab/simulate-schedule/recording/1"),
+    ("[]", "format: '[]': expected k8slab/simulate-schedule/recording/1"),
+    ('{"format": "k8slab/simulate-schedule/recording/1"}', "objects: missing, expected what `--record` wrote"),
 ]
 
 
@@ -260,3 +260,150 @@ def test_an_unknown_priority_class_is_refused(k8slab: Run, at: Path) -> None:
     answer = k8slab("simulate", "schedule", EXAMPLE, "--add", at / "p.yaml")
     assert answer.code == 1
     assert "no PriorityClass with name tin was found (known: important)" in answer.err
+
+
+# -- what runs on every Node, which Node is the template ---------------------------------------------
+
+AGENT = (
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: agent-1, ownerReferences: "
+    "[{apiVersion: apps/v1, kind: DaemonSet, name: agent}]}\n"
+    "spec: {nodeName: b, containers: [{name: c, resources: {requests: {cpu: '1'}}}]}\n"
+)
+
+
+def test_new_nodes_run_the_daemonsets_of_their_template(k8slab: Run, at: Path) -> None:
+    """b has 2 cores, of which a DaemonSet takes one: also on each copy of it."""
+    (at / "nodes.yaml").write_text(f"{NODES}---\n{AGENT}")
+    more = ("--nodes", 2, "--node-template", "b", "--record", at / "r.json")
+    found = simulated(k8slab, at / "nodes.yaml", "--add", at / "web.yaml", "--fill", *more)
+    assert found["room"] == {"default/web-1": 4 + 3 * 1 - 3}
+    assert found["newNodes"] == ["b-copy1", "b-copy2"]
+    assert k8slab("simulate", "replay", at / "r.json").code == 0
+
+
+def test_the_template_is_rather_a_worker_and_is_named(k8slab: Run, at: Path) -> None:
+    taint = "spec: {taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]}\nstatus"
+    (at / "nodes.yaml").write_text(NODES.replace("status", taint, 1))
+    answer = k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "web.yaml", "--nodes", 1)
+    assert "1 more node like b: b-copy1\n" in answer.out
+
+
+# -- added Pods of all kinds -----------------------------------------------------------------------
+
+
+def test_a_pod_that_names_its_node_is_not_scheduled(k8slab: Run, at: Path) -> None:
+    pods = [
+        pod("here", "1", "nodeName: b"),
+        pod("big", "3", "nodeName: b"),
+        pod("lost", "1", "nodeName: zzz"),
+        pod("picky", "1", "nodeName: b, nodeSelector: {disk: ssd}"),
+    ]
+    (at / "p.yaml").write_text("---\n".join(pods))
+    placements = simulated(k8slab, at / "nodes.yaml", "--add", at / "p.yaml")["placements"]
+    assert [(p["node"], p["message"]) for p in placements] == [
+        ("b", ""),
+        ("", "spec.nodeName is b, whose kubelet would reject it: Insufficient cpu"),
+        ("", "spec.nodeName is zzz: no such Node"),
+        (
+            "",
+            "spec.nodeName is b, whose kubelet would reject it: node(s) didn't match Pod's node affinity/selector",
+        ),
+    ]
+
+
+def test_a_pod_without_a_name_gets_one_or_is_refused(k8slab: Run, at: Path) -> None:
+    (at / "p.yaml").write_text(pod("x", "1").replace("name: x,", "generateName: job-,"))
+    [placement] = simulated(k8slab, at / "nodes.yaml", "--add", at / "p.yaml")["placements"]
+    assert placement["pod"] == "default/job-1"
+    (at / "p.yaml").write_text(pod("x", "1").replace("name: x, ", ""))
+    answer = k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "p.yaml")
+    assert answer.code == 1
+    assert "p.yaml" in answer.err and "line 1" in answer.err
+
+
+def test_there_is_no_room_for_pods_of_another_scheduler(k8slab: Run, at: Path) -> None:
+    (at / "p.yaml").write_text(pod("x", "1", "schedulerName: zzz"))
+    assert simulated(k8slab, at / "nodes.yaml", "--add", at / "p.yaml", "--fill")["room"] == {"default/x": 0}
+
+
+# -- secrets of a configuration --------------------------------------------------------------------
+
+SECRET = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+clientConnection: {kubeconfig: secret/aHVudGVyMg}
+extenders:
+- urlPrefix: https://user:hunter2@ext.local/x
+  filterVerb: filter
+  tlsConfig: {keyData: aHVudGVyMg==, certData: aHVudGVyMg==}
+"""
+
+
+def test_no_secret_of_a_configuration_comes_out(k8slab: Run, at: Path) -> None:
+    wrong_kind, wrong_type = SECRET.replace("kind:", "kin:"), SECRET.replace("filterVerb: filter", "weight: x")
+    for text, code in ((SECRET, 0), (wrong_kind, 1), (wrong_type, 1)):
+        (at / "c.yaml").write_text(text)
+        what = (at / "nodes.yaml", "--config", at / "c.yaml")
+        planned = k8slab("simulate", "schedule", *what, "--record", at / "r.json", "-o", "json")
+        explained = k8slab("explain-pending", *what, "--html", at / "a.html")
+        recording = (at / "r.json").read_text()
+        html = (at / "a.html").read_text()
+        for out in (planned.out, planned.err, explained.out, explained.err, recording, html):
+            assert "hunter2" not in out and "aHVudGVyMg" not in out
+        assert (planned.code, explained.code) == (code, code), (planned.err, explained.err)
+    assert "https://ext.local/x" in html
+    (at / "c.yaml").write_text(SECRET)
+    notes = json.loads(k8slab("simulate", "schedule", at / "nodes.yaml", "--config", at / "c.yaml", "-o", "json").out)[
+        "notes"
+    ]
+    assert notes[-1] == "extender https://ext.local/x is not asked: what it would say is missing"
+    k8slab("simulate", "schedule", at / "nodes.yaml", "--config", at / "c.yaml", "--record", at / "r.json")
+    assert k8slab("simulate", "replay", at / "r.json").code == 0
+
+
+# -- recordings that were edited -------------------------------------------------------------------
+
+EDITS: list[tuple[str, Any, str]] = [
+    ("objects", None, "objects: 'None': expected a list"),
+    ("objects", [1], "objects: items[0]: 1: expected an object"),
+    ("add", [{}], "add: items[0]: kind: None: expected a text"),
+    ("add", [{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}], "add[0]: spec: missing"),
+    (
+        "add",
+        [{"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "a"}}],
+        "add[0]: kind: 'Secret': expected Pod",
+    ),
+    ("new_nodes", [{"a": 1}], "new_nodes: items[0]: kind: None"),
+    ("mocks", {"a": 1}, "mocks: \"{'a': 1}\": expected a list"),
+    ("mocks", [3], "mocks[0]: 3: expected plugin, node and reasons or score"),
+    ("config", 5, "config: '5': expected a text"),
+    ("seed", [1], "seed: '[1]': expected a number or a text"),
+    ("seed", True, "seed: 'True': expected a number or a text"),
+    ("fill", "no", "fill: 'no': expected true or false"),
+    ("server_version", 7, "server_version: '7': expected a text"),
+    ("answer", 7, "answer: '7': expected a text"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "expected"), EDITS, ids=[f"{f}-{e[:30]}" for f, _, e in EDITS])
+def test_a_recording_with_a_wrong_field_is_refused(
+    field: str, value: Any, expected: str, k8slab: Run, at: Path
+) -> None:
+    k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "web.yaml", "--record", at / "r.json")
+    body = {**json.loads((at / "r.json").read_text()), field: value}
+    (at / "r.json").write_text(json.dumps(body))
+    answer = k8slab("simulate", "replay", at / "r.json")
+    assert (answer.code, answer.out) == (1, "")
+    assert f"{at / 'r.json'}: {expected}" in answer.err
+
+
+def test_bytes_that_are_no_text_are_refused_by_name(k8slab: Run, at: Path) -> None:
+    (at / "r.json").write_bytes(b"\xff\xfe\x00")
+    answer = k8slab("simulate", "replay", at / "r.json")
+    assert answer.code == 1
+    assert answer.err.startswith(f"error: {at / 'r.json'}: not UTF-8")
+
+
+def test_a_seed_of_any_length_is_taken(k8slab: Run, at: Path) -> None:
+    answer = k8slab("simulate", "schedule", at / "nodes.yaml", "--add", at / "web.yaml", "--seed", "9" * 5000)
+    assert (answer.code, answer.err) == (0, "")

@@ -321,3 +321,100 @@ def test_many_nodes_are_represented_by_the_one_with_most_room() -> None:
         "lower the cpu request of container c from 5 to 3500m",
         ("n317",),
     )
+
+
+# -- fresh Nodes, DaemonSets, unknown classes ------------------------------------------------------
+
+
+def owned_by(made: Json, kind: str, name: str) -> Json:
+    metadata = {**made["metadata"], "ownerReferences": [{"apiVersion": "apps/v1", "kind": kind, "name": name}]}
+    return {**made, "metadata": metadata}
+
+
+def test_a_fresh_node_runs_what_every_node_runs() -> None:
+    """4 cores less 1 of the DaemonSet: 3500m would not fit on one more Node, 3000m would."""
+    agent = owned_by(pod("agent-x1", "1", nodeName="n1"), "DaemonSet", "agent")
+    others = [pod("other", "1", nodeName="n1"), agent]
+    assert "add a node like n1" not in ways(node(), *others, pod("p", "3500m"))
+    assert "add a node like n1" in ways(node(), *others, pod("p", "3"))
+    static = owned_by(pod("proxy-n1", "1", nodeName="n1"), "Node", "n1")
+    assert "add a node like n1" not in ways(node(), *others, static, pod("p", "2500m"))
+
+
+def test_an_unknown_class_is_an_error_of_one_pod_only() -> None:
+    objects = [node(), pod("p", "9"), pod("q", priority=None, priorityClassName="tin")]
+    found = {finding.pod: finding for finding in Pending(ClusterSnapshot.of(objects)).all()}
+    assert found["default/p"].state is PodState.UNSCHEDULABLE
+    assert found["default/q"].state is PodState.ERROR
+    assert "no PriorityClass with name tin was found" in found["default/q"].reason
+
+
+# -- requests that are no container's alone, and changes that cannot be carried out -----------------
+
+
+def with_init(cpu: str, init: str, **spec: Any) -> Json:
+    start = {"name": "i", "resources": {"requests": {"cpu": init}}}
+    return pod("p", cpu, initContainers=[start], **spec)
+
+
+def test_a_request_of_an_init_container_is_lowered() -> None:
+    assert ways(node(cpu="2"), with_init("1", "3"))[0] == "lower the cpu request of init container i from 3 to 2"
+
+
+def test_an_init_container_and_a_container_are_lowered_together() -> None:
+    assert ways(node(cpu="2"), with_init("4", "3"))[0] == (
+        "lower the cpu request of init container i from 3 to 2 and lower the cpu request of container c from 4 to 2"
+    )
+
+
+def test_the_request_of_the_pod_as_a_whole_is_lowered_but_not_below_its_containers() -> None:
+    whole = {"resources": {"requests": {"cpu": "3"}}}
+    found = explain(node(cpu="2"), pod("p", "1", **whole))
+    assert found.remedies[0].text == "lower the cpu request of the Pod as a whole from 3 to 2"
+    assert found.remedies[0].changes[0].field == "spec.resources.requests.cpu"
+    assert ways(node(cpu="2"), pod("p", "2500m", **whole)) == []
+
+
+def test_what_no_change_answers_is_named() -> None:
+    found = explain(node(), pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "x"}}]))
+    assert (found.remedies, found.searched_all) == ([], False)
+    assert found.silent == ("VolumeRestrictions",)
+    overhead = explain(node(), pod(overhead={"cpu": "4"}))
+    assert (overhead.remedies, overhead.silent) == ([], ("NodeResourcesFit",))
+
+
+def test_no_request_is_lowered_to_nothing() -> None:
+    assert ways(node(cpu="2"), pod("other", "2", nodeName="n1"), pod("p", "1")) == ["add a node like n1"]
+
+
+def test_huge_pages_stay_whole_and_equal_to_their_limit() -> None:
+    big = node()
+    big["status"]["allocatable"]["hugepages-2Mi"] = "101Mi"
+    wants = pod()
+    wants["spec"]["containers"][0]["resources"] = {k: {"hugepages-2Mi": "200Mi"} for k in ("requests", "limits")}
+    assert ways(big, wants)[0] == "lower the hugepages-2Mi request of container c from 200Mi to 100Mi"
+
+
+def test_a_daemonset_pod_is_not_told_to_go_elsewhere() -> None:
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]
+    terms = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}
+        }
+    }
+    agent = owned_by(pod("p", "5", affinity=terms), "DaemonSet", "agent")
+    assert ways(node(), node("n2", "8"), agent) == ["lower the cpu request of container c from 5 to 4"]
+
+
+def test_of_many_nodes_the_one_that_is_least_short_of_all_is_tried() -> None:
+    """60 with much cpu and little memory, 60 the other way round, and one with nearly enough of both."""
+
+    def sized(name: str, cpu: str, memory: str) -> Json:
+        made = node(name, cpu)
+        made["status"]["allocatable"]["memory"] = memory
+        return made
+
+    nodes = [sized(f"c{n:02}", "8", "1Gi") for n in range(60)] + [sized(f"m{n:02}", "1", "64Gi") for n in range(60)]
+    found = explain(*nodes, sized("z", "7", "60Gi"), pod("p", "9", memory="70Gi"))
+    assert ("z",) in [remedy.nodes for remedy in found.remedies]
+    assert not found.searched_all

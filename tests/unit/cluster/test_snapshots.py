@@ -257,7 +257,7 @@ def test_the_kinds_that_are_kept_are_served_by_the_api_as_named() -> None:
 def test_another_version_is_noted() -> None:
     objects = [node(status={"nodeInfo": {"kubeletVersion": "v1.32.1"}})]
     assert ClusterSnapshot.of(objects).notes()[0].startswith("a kubelet is v1.32.1: this is the scheduler of 1.36")
-    assert ClusterSnapshot.of(objects, server_version="v1.36.2").notes()[0].startswith("no Namespace")
+    assert ClusterSnapshot.of(objects, server_version="v1.36.2").notes()[0].startswith("no Pod in the snapshot")
     version = {"clientVersion": {"gitVersion": "v1.37.0"}, "serverVersion": {"gitVersion": "v1.31.0"}}
     assert ClusterSnapshot.of([*objects, version]).notes()[0].startswith("the server is v1.31.0")
 
@@ -310,7 +310,7 @@ WRONG = [
     ("[1]", "FILE, line 1, column 1: expected an object with apiVersion and kind"),
     ('{"kind" "Pod"}', "FILE, line 1, column 9: expected ':'"),
     ("a: b: c", "FILE, line 1, column 5: mapping values are not allowed here"),
-    ("just words", "FILE, line 1: 'just words': expected an object with kind and metadata"),
+    ("just words", "FILE, line 1: a text: expected an object with kind and metadata"),
     ('{"kind": "Pod"}', "FILE, line 1: apiVersion: None: expected a text"),
     ('{"apiVersion": "v1"}', "FILE, line 1: kind: None: expected a text"),
     ('{"kind": "List",\n"items": [3]}', "FILE, line 2: items[0]: 3: expected an object with kind and metadata"),
@@ -345,3 +345,39 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 def test_a_folder_without_dumps_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError, match=r"expected a folder with \.json, \.yaml or \.yml files"):
         ClusterSnapshot.read([tmp_path])
+
+
+def test_what_a_text_says_is_not_repeated() -> None:
+    for raw in (["PASSWORD=hush"], [{"kind": {"a": "hush"}}], [{"apiVersion": "v1", "kind": "Pod", "spec": "hush"}]):
+        with pytest.raises(SnapshotError) as error:
+            ClusterSnapshot.of(raw)
+        assert "hush" not in str(error.value)
+
+
+def test_a_version_that_is_no_object_is_refused() -> None:
+    with pytest.raises(SnapshotError, match=r"items\[0\]: serverVersion: a text: expected an object"):
+        ClusterSnapshot.of([{"serverVersion": "x"}])
+
+
+def test_missing_nodes_and_pods_are_noted() -> None:
+    notes = ClusterSnapshot.of([]).notes()
+    assert [note.split(":")[0] for note in notes[:2]] == ["no Node in the snapshot", "no Pod in the snapshot"]
+
+
+def test_half_a_surrogate_pair_is_replaced() -> None:
+    [kept_pod] = ClusterSnapshot.of(
+        [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p\ud800", "labels": {"\udfff": "x"}}}]
+    ).pods
+    assert (kept_pod["metadata"]["name"], kept_pod["metadata"]["labels"]) == ("p\ufffd", {"\ufffd": "x"})
+
+
+def test_long_numbers_and_cut_off_files_are_refused_with_the_place(tmp_path: Path) -> None:
+    (tmp_path / "d.json").write_text('{"kind": "List",\n"items": [{"priority": ' + "9" * 5000 + "}]}")
+    with pytest.raises(SnapshotError, match=r"d\.json, line 2, column \d+: a number with too many digits"):
+        ClusterSnapshot.read([tmp_path / "d.json"])
+    (tmp_path / "e.json").write_text('{"kind": "List",\n"items": [{"metad')
+    with pytest.raises(SnapshotError, match=r"e\.json, line 2, column \d+: .* \(the file ends there\)"):
+        ClusterSnapshot.read([tmp_path / "e.json"])
+    (tmp_path / "f.yaml").write_text("kind: Pod\napiVersion: v1\nspec: {priority: " + "9" * 5000 + "}\n")
+    with pytest.raises(SnapshotError, match=r"f\.yaml, line 1: Pod: spec\.priority: .*: expected a 32-bit integer"):
+        ClusterSnapshot.read([tmp_path / "f.yaml"])
