@@ -132,7 +132,8 @@ class _FilterState:
                 self._add_far(pairs, info, node.labels, 1)
             return pairs
 
-        self.repelled_by = handle.tally(("repelled", _known_by(self)), repelled)
+        if handle.snapshot().nodes_with_affinity:  # mostly nobody has terms
+            self.repelled_by = handle.tally(("repelled", _known_by(self)), repelled)
         if self.terms:
             self.near = handle.tally(("near", *self.terms), near)
         if self.anti_terms:
@@ -192,6 +193,8 @@ class _ScoreState:
     def add_up(self, handle: Handle, hard_weight: int) -> None:
         """Count over all Nodes. Without preferences of the Pod's own, only those of others count."""
         has_preferences = bool(self.terms or self.anti_terms)
+        if not has_preferences and not handle.snapshot().nodes_with_affinity:
+            return
 
         def contribute(node: NodeInfo) -> _Pairs:
             pairs: _Pairs = {}
