@@ -12,6 +12,7 @@ from k8slab.api.objects import Object
 from k8slab.api.times import parse_time
 
 __all__ = [
+    "DEFAULT_SCHEDULER_NAME",
     "get_condition",
     "is_pod_active",
     "is_pod_available",
@@ -22,6 +23,9 @@ __all__ = [
     "pod_priority",
     "set_condition",
 ]
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+"""The scheduler of a Pod that names none."""
 
 _FINISHED = ("Succeeded", "Failed")
 

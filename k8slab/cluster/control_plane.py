@@ -28,7 +28,7 @@ from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
 from k8slab.scheduler import Explanation, KubeSchedulerConfiguration, Scheduler
-from k8slab.scheduler.event_handlers import scheduler_name
+from k8slab.scheduler.framework import scheduler_name
 from k8slab.sim import Component, LatencyProfile, Loop, Network
 
 __all__ = ["ControlPlane", "ControllerFactory", "SchedulerFactory", "controllers_with", "left_out"]

@@ -38,6 +38,7 @@ from k8slab.api.decoding import DecodeError, decode, unknown_fields
 from k8slab.api.errors import Cause
 from k8slab.api.features import FeatureGates
 from k8slab.api.labels import AggregateError, go_quote
+from k8slab.api.pods import DEFAULT_SCHEDULER_NAME
 from k8slab.api.schema import has_schema, type_of
 from k8slab.api.scheme import GVK
 from k8slab.api.yaml_json import Document, YAMLError, parse_documents
@@ -250,7 +251,7 @@ class _Reader:
 
     def _typed(self, raw: Mapping[str, Any]) -> KubeSchedulerConfiguration:
         profiles = raw.get("profiles") or [{}]
-        default_name = "default-scheduler" if len(profiles) == 1 else ""  # with several, each needs its own
+        default_name = DEFAULT_SCHEDULER_NAME if len(profiles) == 1 else ""  # with several, each needs its own
         percentage = raw.get("percentageOfNodesToScore")
         profiling = raw.get("enableProfiling", True)
         return KubeSchedulerConfiguration(

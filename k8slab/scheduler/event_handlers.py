@@ -36,13 +36,14 @@ from k8slab.scheduler.framework import (
     node_changes,
     pod_changes,
     pod_key,
+    scheduler_name,
     uid_of,
 )
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.pod_groups import scheduling_group
 from k8slab.scheduler.queue import QueueName, SchedulingQueue
 
-__all__ = ["OTHER_RESOURCES", "EventHandlers", "ResourceHandlers", "assigned", "scheduler_name"]
+__all__ = ["OTHER_RESOURCES", "EventHandlers", "ResourceHandlers", "assigned"]
 
 OTHER_RESOURCES: Mapping[GVR, EventResource] = {
     PERSISTENTVOLUMES: EventResource.PERSISTENT_VOLUME,
@@ -59,11 +60,6 @@ OTHER_RESOURCES: Mapping[GVR, EventResource] = {
 def assigned(pod: Object) -> bool:
     """Whether the Pod has a Node."""
     return bool((pod.get("spec") or {}).get("nodeName"))
-
-
-def scheduler_name(pod: Object) -> str:
-    name: str = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
-    return name
 
 
 class ResourceHandlers(NamedTuple):

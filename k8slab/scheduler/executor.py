@@ -22,7 +22,7 @@ from k8slab.api.pods import get_condition
 from k8slab.api.scheme import PODS
 from k8slab.api.times import rfc3339
 from k8slab.client import Client
-from k8slab.scheduler.framework import PodInfo, namespace_of, pod_key, uid_of
+from k8slab.scheduler.framework import PodInfo, namespace_of, pod_key, scheduler_name, uid_of
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.preemption import Candidate
 from k8slab.scheduler.waiting_pods import WaitingPod
@@ -145,12 +145,11 @@ class Executor:
 
     def _disruption_target(self, preemptor: Object, victim: Object) -> dict[str, Any] | None:
         """The condition; None when the victim has just this one."""
-        scheduler = preemptor["spec"].get("schedulerName") or "default-scheduler"
         condition: dict[str, Any] = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
-            "message": f"{scheduler}: preempting to accommodate a higher priority pod",
+            "message": f"{scheduler_name(preemptor)}: preempting to accommodate a higher priority pod",
         }
         if self._with_generation:
             condition["observedGeneration"] = victim["metadata"].get("generation") or 1

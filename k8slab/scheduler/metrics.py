@@ -27,7 +27,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from k8slab.scheduler.framework import Gates, Status
+from k8slab.scheduler.framework import Gates, Status, scheduler_name
 
 if TYPE_CHECKING:
     from k8slab.scheduler.cache import Cache
@@ -391,7 +391,7 @@ def _by_plugin(infos: Iterable[QueuedPodInfo]) -> dict[Labels, int]:
     """How many Pods each plugin of each profile has rejected."""
     found: dict[Labels, int] = {}
     for info in infos:
-        profile = (info.pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
+        profile = scheduler_name(info.pod)
         for plugin in info.rejected_by:
             found[plugin, profile] = found.get((plugin, profile), 0) + 1
     return found

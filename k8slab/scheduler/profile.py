@@ -16,6 +16,7 @@ from typing import Any
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.api.pods import DEFAULT_SCHEDULER_NAME
 from k8slab.api.scheme import GVK
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
@@ -132,7 +133,7 @@ class Profile:
     `percentage_of_nodes_to_score` 0: adaptive; None: as the configuration around it says, adaptive when it is silent.
     """
 
-    scheduler_name: str = "default-scheduler"
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME
     multi_point: PluginSet = PluginSet()
     points: Mapping[str, PluginSet] = field(default_factory=dict)
     config_entries: tuple[tuple[str, Mapping[str, Any]], ...] = ()
@@ -150,7 +151,7 @@ class Profile:
         if decoded.unknown:
             fields = ", ".join(f'unknown field "{path}"' for path in decoded.unknown)
             raise ValueError(f"strict decoding error: {fields}")
-        profile = cls.from_decoded(decoded.object["profiles"][0], "default-scheduler")
+        profile = cls.from_decoded(decoded.object["profiles"][0], DEFAULT_SCHEDULER_NAME)
         names = (name for name, _ in profile.config_entries)
         profile = replace(profile, config_entries=tuple(zip(names, args, strict=True)))
         percentage = profile.percentage_of_nodes_to_score

@@ -34,6 +34,7 @@ from k8slab.scheduler.framework import (
     QueueSortPlugin,
     pod_changes,
     pod_key,
+    scheduler_name,
     uid_of,
 )
 from k8slab.scheduler.queued_pod import PodHeap, QueuedPodInfo
@@ -418,8 +419,7 @@ class SchedulingQueue:
         return self._log_count
 
     def _profile(self, info: QueuedPodInfo) -> QueueProfile:
-        name = (info.pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
-        return self._profiles.get(name) or next(iter(self._profiles.values()))
+        return self._profiles.get(scheduler_name(info.pod)) or next(iter(self._profiles.values()))
 
     def _is_gated(self, info: QueuedPodInfo) -> bool:
         for plugin in self._profile(info).pre_enqueue:

@@ -29,7 +29,7 @@ from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
 from k8slab.scheduler.event_broadcaster import EventBroadcaster
-from k8slab.scheduler.event_handlers import OTHER_RESOURCES, EventHandlers, scheduler_name
+from k8slab.scheduler.event_handlers import OTHER_RESOURCES, EventHandlers
 from k8slab.scheduler.executor import Executor, Surroundings
 from k8slab.scheduler.explain import Explanation
 from k8slab.scheduler.framework import (
@@ -41,6 +41,7 @@ from k8slab.scheduler.framework import (
     Status,
     namespace_of,
     pod_key,
+    scheduler_name,
     uid_of,
 )
 from k8slab.scheduler.kinds import some_of
@@ -127,14 +128,8 @@ class Scheduler:
         self._listen(informers)
         self._pdbs = informers.informer(PODDISRUPTIONBUDGETS)
         around = Surroundings(self._pods.indexer.get, self._waiting_pod, self._record_preempted, self._activate)
-        self.executor = Executor(
-            loop,
-            component,
-            client,
-            self.nominator,
-            around,
-            with_generation=self.features.enabled("PodObservedGenerationTracking"),
-        )
+        with_generation = self.features.enabled("PodObservedGenerationTracking")
+        self.executor = Executor(loop, component, client, self.nominator, around, with_generation=with_generation)
         self._bindings = 0
         self.metrics.watch(self.queue, self.cache, self.executor, lambda: self._bindings)
         self._equip()

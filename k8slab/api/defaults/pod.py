@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from k8slab.api.pods import DEFAULT_SCHEDULER_NAME
 from k8slab.api.quantity import Quantity
 
 __all__ = ["image_tag", "round_up_resources", "set_claim_spec_defaults", "set_pod_defaults", "set_pod_spec_defaults"]
@@ -75,7 +76,7 @@ def set_pod_spec_defaults(spec: dict[str, Any]) -> None:
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
-    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("schedulerName", DEFAULT_SCHEDULER_NAME)
     for volume in spec.get("volumes", ()):
         _set_volume_defaults(volume)
     for name in (*_CONTAINER_LISTS, "ephemeralContainers"):

@@ -39,8 +39,7 @@ from k8slab.scheduler import (
     ScheduleResult,
     Snapshot,
 )
-from k8slab.scheduler.event_handlers import scheduler_name
-from k8slab.scheduler.framework import pod_key
+from k8slab.scheduler.framework import pod_key, scheduler_name
 
 __all__ = ["Placement", "Usage", "WhatIf", "WhatIfAnswer", "more_nodes"]
 

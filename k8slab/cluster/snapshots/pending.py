@@ -41,8 +41,7 @@ from k8slab.scheduler import (
     ScheduleResult,
     Snapshot,
 )
-from k8slab.scheduler.event_handlers import scheduler_name
-from k8slab.scheduler.framework import namespace_of, pod_key
+from k8slab.scheduler.framework import namespace_of, pod_key, scheduler_name
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 
 __all__ = ["Eviction", "Finding", "Pending", "PodState", "frameworks_for"]

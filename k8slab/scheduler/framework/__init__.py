@@ -87,6 +87,7 @@ from k8slab.scheduler.framework.node_info import (
     labels_of,
     namespace_of,
     pod_key,
+    scheduler_name,
     uid_of,
 )
 from k8slab.scheduler.framework.status import SKIP, SUCCESS, Code, PluginError, Status
@@ -170,5 +171,6 @@ __all__ = [
     "pod_affinity_terms",
     "pod_changes",
     "pod_key",
+    "scheduler_name",
     "uid_of",
 ]

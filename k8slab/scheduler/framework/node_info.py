@@ -18,7 +18,7 @@ from k8slab.api.pod_requests import (
     is_restartable_init_container,
     pod_requests,
 )
-from k8slab.api.pods import pod_priority
+from k8slab.api.pods import DEFAULT_SCHEDULER_NAME, pod_priority
 from k8slab.api.quantity import Quantity, quantity
 from k8slab.scheduler.framework.affinity_terms import NO_AFFINITY, pod_affinity_terms
 
@@ -38,6 +38,7 @@ __all__ = [
     "labels_of",
     "namespace_of",
     "pod_key",
+    "scheduler_name",
     "uid_of",
 ]
 
@@ -71,6 +72,12 @@ def uid_of(pod: Object) -> str:
 def namespace_of(pod: Object) -> str:
     """A manifest without namespace counts as in `default`."""
     return pod["metadata"].get("namespace") or "default"
+
+
+def scheduler_name(pod: Object) -> str:
+    """The scheduler that the Pod is for; a manifest that names none is for the default one."""
+    name: str = (pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER_NAME
+    return name
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
