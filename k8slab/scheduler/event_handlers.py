@@ -34,6 +34,7 @@ from k8slab.scheduler.framework import (
     EventResource,
     image_sizes,
     node_changes,
+    placed_on,
     pod_changes,
     pod_key,
     scheduler_name,
@@ -213,8 +214,7 @@ class EventHandlers:
     def _assumed_pod_deleted(self, pod: Object) -> None:
         """It was placed, and is deleted before its binding was seen: free at once what it was to use."""
         key = pod_key(pod)
-        node = self._cache.node_of(key)
+        placed = placed_on(pod, self._cache.node_of(key) or "")
         self._reject_waiting(uid_of(pod))
         self._cache.forget(key, uid_of(pod))
-        placed = {**pod, "spec": {**pod["spec"], "nodeName": node}}
         self._queue.move_all(ASSIGNED_POD_DELETE, placed, None, self._now_ms())

@@ -19,7 +19,7 @@ from k8slab.api.objects import Object
 from k8slab.scheduler.cache import Cache
 from k8slab.scheduler.cycle import ScheduleResult
 from k8slab.scheduler.diagnosis import Diagnosis, FitError
-from k8slab.scheduler.framework import SUCCESS, Code, Status, pod_key, uid_of
+from k8slab.scheduler.framework import SUCCESS, Code, Status, placed_on, pod_key, uid_of
 from k8slab.scheduler.queued_pod import QueuedPodInfo
 from k8slab.scheduler.runtime import Framework
 from k8slab.scheduler.snapshot import Snapshot
@@ -29,7 +29,6 @@ __all__ = [
     "MemberPlan",
     "failure_of",
     "in_group_order",
-    "placed_on",
     "plan_group",
     "rejected_at",
     "wrong_profiles",
@@ -86,11 +85,6 @@ def rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:
     diagnosis.node_to_status.set(node, status)
     diagnosis.add_plugin_status(status)
     return diagnosis, Status(status.code, str(FitError(1, diagnosis)))
-
-
-def placed_on(pod: Object, node_name: str) -> Object:
-    """The Pod as it will be."""
-    return {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
 
 
 def plan_group(framework: Framework, cache: Cache, snapshot: Snapshot, members: Sequence[QueuedPodInfo]) -> GroupPlan:

@@ -36,6 +36,7 @@ from k8slab.scheduler.framework import (
     UNSCHEDULED_POD_ADD,
     ClusterEvent,
     QueueingHint,
+    placed_on,
     pod_key,
 )
 from k8slab.scheduler.nominator import Nominator
@@ -46,7 +47,7 @@ from k8slab.scheduler.queue import (
     QueueProfile,
     SchedulingQueue,
 )
-from k8slab.scheduler.queue_words import checked, newer, node_of, placed_on, pod_of, seconds, short, span_ms_of
+from k8slab.scheduler.queue_words import checked, newer, node_of, pod_of, seconds, short, span_ms_of
 from k8slab.scheduler.queued_pod import QueuedPodInfo
 from k8slab.scheduler.runtime import Framework
 from k8slab.scheduler.snapshot import Snapshot

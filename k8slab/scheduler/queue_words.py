@@ -15,7 +15,7 @@ from typing import Any
 from k8slab.api.objects import Object
 from k8slab.api.quantity import Quantity
 
-__all__ = ["WORDS", "checked", "newer", "node_of", "placed_on", "pod_of", "seconds", "short", "span_ms_of"]
+__all__ = ["WORDS", "checked", "newer", "node_of", "pod_of", "seconds", "short", "span_ms_of"]
 
 WORDS = (
     "node NAME [cpu=4] [taint=KEY[:EFFECT]] [label=KEY:VALUE], pod NAME [cpu=1] [priority=0] [gate=NAME] "
@@ -102,10 +102,6 @@ def pod_of(name: str, words: dict[str, str]) -> Object:
 
 def newer(obj: Object) -> Object:
     return {**obj["metadata"], "resourceVersion": str(int(obj["metadata"]["resourceVersion"]) + 1)}
-
-
-def placed_on(pod: Object, node: str) -> Object:
-    return {**pod, "spec": {**pod["spec"], "nodeName": node}}
 
 
 def short(key: str) -> str:

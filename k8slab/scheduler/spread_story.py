@@ -30,7 +30,7 @@ from k8slab.api.node_affinity import required_node_affinity
 from k8slab.api.objects import Object
 from k8slab.api.times import rfc3339
 from k8slab.scheduler.diagnosis import FitError
-from k8slab.scheduler.framework import SUCCESS, NodeInfo, PodInfo, labels_of, namespace_of
+from k8slab.scheduler.framework import SUCCESS, NodeInfo, PodInfo, labels_of, namespace_of, placed_on
 from k8slab.scheduler.plugins.spread_constraints import (
     DO_NOT_SCHEDULE,
     InclusionPolicies,
@@ -150,7 +150,7 @@ class SpreadStory:
             why = str(FitError(len(snapshot), result.diagnosis)).partition(": ")[2].rstrip(".")
             self.trace.emit("spread.refuse", LANE, pod=name, why=cut(why, 90))
             return
-        self.pods[name] = {**pod, "spec": {**pod["spec"], "nodeName": result.node}}
+        self.pods[name] = placed_on(pod, result.node)
         domains, least = self._domains()
         domain = self._domain_of(result.node)
         self._last = {"pod": name, "domain": domain}

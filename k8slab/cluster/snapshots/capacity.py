@@ -39,7 +39,7 @@ from k8slab.scheduler import (
     ScheduleResult,
     Snapshot,
 )
-from k8slab.scheduler.framework import pod_key, scheduler_name
+from k8slab.scheduler.framework import placed_on, pod_key, scheduler_name
 
 __all__ = ["Placement", "Usage", "WhatIf", "WhatIfAnswer", "more_nodes"]
 
@@ -212,7 +212,7 @@ def _place_one(frameworks: Mapping[str, Framework], pod: Object, nodes: Snapshot
         result = framework.schedule({**pod, "status": nominated}, nodes)
     if not result.node:
         return Placement(key, "", result.message, is_new, evicted)
-    nodes.assume({**pod, "spec": {**pod["spec"], "nodeName": result.node}}, result.node)
+    nodes.assume(placed_on(pod, result.node), result.node)
     framework.nominator.delete(pod)
     return Placement(key, result.node, "", is_new, evicted)
 
@@ -243,7 +243,7 @@ def _copies(framework: Framework, pod: Object, nodes: Snapshot) -> int:
         result = framework.schedule(copy, nodes)
         if not result.node:
             return number
-        nodes.assume({**copy, "spec": {**spec, "nodeName": result.node}}, result.node)
+        nodes.assume(placed_on(copy, result.node), result.node)
     return MOST_COPIES
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "is_scalar_resource",
     "labels_of",
     "namespace_of",
+    "placed_on",
     "pod_key",
     "scheduler_name",
     "uid_of",
@@ -78,6 +79,11 @@ def scheduler_name(pod: Object) -> str:
     """The scheduler that the Pod is for; a manifest that names none is for the default one."""
     name: str = (pod.get("spec") or {}).get("schedulerName") or DEFAULT_SCHEDULER_NAME
     return name
+
+
+def placed_on(pod: Object, node_name: str) -> Object:
+    """The Pod as it will be once it is bound to the Node; the one given stays as it is."""
+    return {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
 
 
 def labels_of(obj: Object | None) -> Mapping[str, str]:
