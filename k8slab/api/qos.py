@@ -21,6 +21,7 @@ from k8slab.api.pod_requests import (
     is_restartable_init_container,
     resource_list,
 )
+from k8slab.api.priority_classes import SYSTEM_CRITICAL_PRIORITY, SYSTEM_NODE_CRITICAL
 from k8slab.api.quantity import ZERO, wrap_int64
 
 __all__ = [
@@ -39,8 +40,6 @@ GUARANTEED = "Guaranteed"
 BURSTABLE = "Burstable"
 BEST_EFFORT = "BestEffort"
 
-SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
-SYSTEM_NODE_CRITICAL = "system-node-critical"
 GUARANTEED_OOM_SCORE_ADJ = -997
 BEST_EFFORT_OOM_SCORE_ADJ = 1000
 

@@ -24,6 +24,7 @@ __all__ = [
     "NO_EXECUTE",
     "NO_SCHEDULE",
     "PREFER_NO_SCHEDULE",
+    "TAINT_EFFECTS",
     "any_tolerates",
     "find_matching_untolerated_taint",
     "is_scheduling_taint",
@@ -38,6 +39,7 @@ __all__ = [
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
+TAINT_EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 
 FOREVER = -1
 _NEVER_SET = (1 << 63) - 1

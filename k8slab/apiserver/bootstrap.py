@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from k8slab.api.defaults import apply_defaults
+from k8slab.api.priority_classes import SYSTEM_CLUSTER_CRITICAL, SYSTEM_NODE_CRITICAL, SYSTEM_PRIORITY_CLASSES
 from k8slab.api.scheme import GVR, NAMESPACES, PRIORITYCLASSES, SERVICES
 from k8slab.api.times import rfc3339
-from k8slab.apiserver.admission import SYSTEM_CLASSES
 from k8slab.apiserver.registry import Draft, Environment, new_uid
 
 __all__ = ["KUBERNETES_IP", "SYSTEM_NAMESPACES", "bootstrap_objects"]
@@ -22,8 +22,8 @@ KUBERNETES_IP = "10.96.0.1"
 
 _ONLY_SYSTEM = "Used for system critical pods that must "
 _DESCRIPTIONS = {
-    "system-node-critical": _ONLY_SYSTEM + "not be moved from their current node.",
-    "system-cluster-critical": _ONLY_SYSTEM + "run in the cluster, but can be moved to another node if necessary.",
+    SYSTEM_NODE_CRITICAL: _ONLY_SYSTEM + "not be moved from their current node.",
+    SYSTEM_CLUSTER_CRITICAL: _ONLY_SYSTEM + "run in the cluster, but can be moved to another node if necessary.",
 }
 
 
@@ -31,7 +31,7 @@ def bootstrap_objects(env: Environment) -> Iterator[tuple[GVR, Draft]]:
     """(resource, object) in the order of creation."""
     for name in SYSTEM_NAMESPACES:
         yield NAMESPACES, _finish(env, _namespace(name))
-    for name in ("system-node-critical", "system-cluster-critical"):
+    for name in SYSTEM_PRIORITY_CLASSES:
         yield PRIORITYCLASSES, _finish(env, _priority_class(name), generation=1)
     yield SERVICES, _finish(env, _kubernetes_service())
 
@@ -59,7 +59,7 @@ def _priority_class(name: str) -> Draft:
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": name},
-        "value": SYSTEM_CLASSES[name],
+        "value": SYSTEM_PRIORITY_CLASSES[name],
         "description": _DESCRIPTIONS[name],
     }
 

@@ -19,15 +19,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.priority_classes import PREEMPTION_POLICIES
 from k8slab.api.scheme import GVK
+from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.sim.kinds import cut
 
 __all__ = ["check_node", "check_pod", "refused_value"]
 
-_WORDS = {
-    "preemptionPolicy": ("PreemptLowerPriority", "Never"),
-    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
-}
+_WORDS = {"preemptionPolicy": PREEMPTION_POLICIES, "effect": TAINT_EFFECTS}
 
 _LEFT_TO_PLUGINS = ("affinity", "topologySpreadConstraints")
 """Their plugins check these, and give a verdict instead of an exception."""

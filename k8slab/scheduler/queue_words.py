@@ -14,6 +14,7 @@ from typing import Any
 
 from k8slab.api.objects import Object
 from k8slab.api.quantity import Quantity
+from k8slab.api.tolerations import TAINT_EFFECTS
 
 __all__ = ["WORDS", "checked", "newer", "node_of", "pod_of", "seconds", "short", "span_ms_of"]
 
@@ -23,7 +24,6 @@ WORDS = (
     "refused NAME, next or wait 2s"
 )
 _NODE_WORDS = ("cpu", "taint", "label")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _POD_WORDS = ("cpu", "priority", "gate", "selector", "tolerates", "port")
 
 
@@ -49,8 +49,8 @@ def _refused(word: str, value: str) -> str:
     """What was expected of the value of a word; "" if it is one."""
     if word == "cpu" and not _is_amount(value):
         return "an amount such as 2 or 500m, not below 0"
-    if word == "taint" and (not value or value.startswith(":") or (":" in value and _effect_of(value) not in _EFFECTS)):
-        return f"a key, or KEY:EFFECT with one of {', '.join(_EFFECTS)}"
+    if word == "taint" and (not value.partition(":")[0] or _effect_of(value) not in TAINT_EFFECTS):
+        return f"a key, or KEY:EFFECT with one of {', '.join(TAINT_EFFECTS)}"
     if word == "priority" and not re.fullmatch(r"-?\d+", value, re.ASCII):
         return "a whole number"
     if word == "port" and not (re.fullmatch(r"\d+", value, re.ASCII) and 0 < int(value) < 65_536):

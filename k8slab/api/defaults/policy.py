@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from k8slab.api.priority_classes import PREEMPT_LOWER_PRIORITY
+
 __all__ = [
     "set_mutating_webhook_defaults",
     "set_priority_class_defaults",
@@ -26,7 +28,7 @@ def set_role_binding_defaults(binding: dict[str, Any]) -> None:
 
 
 def set_priority_class_defaults(priority_class: dict[str, Any]) -> None:
-    priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    priority_class.setdefault("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
 
 
 def set_validating_webhook_defaults(configuration: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from k8slab.api.errors import Cause
 from k8slab.api.names import is_config_map_key, is_dns1123_subdomain, is_qualified_name, is_valid_label_value
 from k8slab.api.quantity import quantity as parse_quantity
+from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.api.validation.field import (
     GoStruct,
     duplicate,
@@ -34,7 +35,7 @@ from k8slab.api.validation.metadata import (
 )
 from k8slab.api.validation.numbers import validate_cidr
 from k8slab.api.validation.resources import validate_quantity_value, validate_resource_name
-from k8slab.api.validation.scheduling import TAINT_EFFECTS, validate_taint_effect
+from k8slab.api.validation.scheduling import validate_taint_effect
 from k8slab.api.validation.selectors import validate_label_name, validate_label_selector
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+from k8slab.api.priority_classes import PREEMPTION_POLICIES
 from k8slab.api.validation.containers import (
     PodContext,
     validate_containers,
@@ -170,8 +171,7 @@ def _validate_simple_fields(path: str, spec: Spec) -> list[Cause]:
         if value := spec.get(key):
             errors += each(f"{path}.{key}", value, is_dns1123_subdomain(value))
     if "preemptionPolicy" in spec:
-        supported = ("PreemptLowerPriority", "Never")
-        errors += _validate_choice(f"{path}.preemptionPolicy", spec["preemptionPolicy"], supported)
+        errors += _validate_choice(f"{path}.preemptionPolicy", spec["preemptionPolicy"], PREEMPTION_POLICIES)
     for name, amount in spec.get("overhead", {}).items():
         errors += validate_resource_name(f"{path}.overhead[{name}]", name)
         errors += validate_quantity_value(f"{path}.overhead[{name}]", name, amount)

@@ -10,6 +10,12 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.names import is_dns1123_subdomain, is_path_segment_name
+from k8slab.api.priority_classes import (
+    HIGHEST_USER_DEFINABLE_PRIORITY,
+    PREEMPT_LOWER_PRIORITY,
+    PREEMPTION_POLICIES,
+    SYSTEM_PRIORITY_CLASSES,
+)
 from k8slab.api.validation.field import (
     IMMUTABLE,
     GoStruct,
@@ -37,8 +43,6 @@ __all__ = [
     "validate_role_create",
 ]
 
-HIGHEST_USER_PRIORITY = 1_000_000_000
-SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _RBAC = "rbac.authorization.k8s.io"
 Object = Mapping[str, Any]
 
@@ -71,12 +75,12 @@ def validate_priority_class_create(priority_class: Object) -> list[Cause]:
                 why = f"value of {name} PriorityClass must be {SYSTEM_PRIORITY_CLASSES[name]}"
             detail = f"priority class names with 'system-' prefix are reserved for system use only. error: {why}"
             errors.append(forbidden("metadata.name", detail))
-    elif value > HIGHEST_USER_PRIORITY:
-        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+    elif value > HIGHEST_USER_DEFINABLE_PRIORITY:
+        detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_DEFINABLE_PRIORITY}"
         errors.append(forbidden("value", detail))
-    policy = priority_class.get("preemptionPolicy", "PreemptLowerPriority")
-    if policy not in ("PreemptLowerPriority", "Never"):
-        errors.append(not_supported("preemptionPolicy", policy, ("PreemptLowerPriority", "Never")))
+    policy = priority_class.get("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
+    if policy not in PREEMPTION_POLICIES:
+        errors.append(not_supported("preemptionPolicy", policy, PREEMPTION_POLICIES))
     return errors
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from k8slab.api.errors import Cause
 from k8slab.api.names import is_dns1123_subdomain, is_qualified_name, is_valid_label_value
+from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.api.validation.field import duplicate, each, forbidden, invalid, not_supported, required
 from k8slab.api.validation.metadata import dns_label
 from k8slab.api.validation.selectors import (
@@ -22,7 +23,6 @@ from k8slab.api.validation.selectors import (
 )
 
 __all__ = [
-    "TAINT_EFFECTS",
     "validate_affinity",
     "validate_node_selector_term",
     "validate_scheduling_gates",
@@ -31,7 +31,6 @@ __all__ = [
     "validate_topology_spread",
 ]
 
-TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 Term = Mapping[str, Any]

@@ -28,13 +28,12 @@ from k8slab.apiserver.admission.chain import Chain
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
-from k8slab.apiserver.admission.priority import SYSTEM_CLASSES, Priority
+from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 
 __all__ = [
     "REGISTRY",
-    "SYSTEM_CLASSES",
     "Attributes",
     "Chain",
     "DefaultTolerationSeconds",

@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from k8slab.api.objects import Object
+from k8slab.api.priority_classes import PREEMPT_LOWER_PRIORITY, SYSTEM_PRIORITY_CLASSES
 from k8slab.apiserver.admission.attributes import Attributes, Lister, forbidden
 
-__all__ = ["SYSTEM_CLASSES", "Priority"]
+__all__ = ["Priority"]
 
 CLASSES = "priorityclasses.scheduling.k8s.io"
-PREEMPT = "PreemptLowerPriority"
-SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 class _Resolved(NamedTuple):
@@ -60,7 +59,7 @@ class Priority:
         if attributes.resource.group_resource != CLASSES:
             return
         if attributes.operation == "DELETE":
-            if attributes.name in SYSTEM_CLASSES:
+            if attributes.name in SYSTEM_PRIORITY_CLASSES:
                 raise forbidden(attributes, "this is a system priority class and cannot be deleted")
         elif attributes.object is not None and attributes.object.get("globalDefault"):
             default = _default(lister)
@@ -73,17 +72,17 @@ class Priority:
     def _resolve(self, attributes: Attributes, lister: Lister, name: str) -> _Resolved:
         if not name:
             default = _default(lister)
-            return _of(default) if default is not None else _Resolved("", 0, PREEMPT)
+            return _of(default) if default is not None else _Resolved("", 0, PREEMPT_LOWER_PRIORITY)
         found = lister.cached(CLASSES, "", name)
         if found is not None:
             return _of(found)
-        if name in SYSTEM_CLASSES:
-            return _Resolved(name, SYSTEM_CLASSES[name], PREEMPT)
+        if name in SYSTEM_PRIORITY_CLASSES:
+            return _Resolved(name, SYSTEM_PRIORITY_CLASSES[name], PREEMPT_LOWER_PRIORITY)
         raise forbidden(attributes, f"no PriorityClass with name {name} was found")
 
 
 def _of(priority_class: Object) -> _Resolved:
-    policy = priority_class.get("preemptionPolicy") or PREEMPT
+    policy = priority_class.get("preemptionPolicy") or PREEMPT_LOWER_PRIORITY
     return _Resolved(priority_class["metadata"]["name"], priority_class.get("value", 0), policy)
 
 

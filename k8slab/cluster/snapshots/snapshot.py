@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.objects import Object
 from k8slab.api.pods import is_pod_terminal
+from k8slab.api.priority_classes import SYSTEM_PRIORITY_CLASSES
 from k8slab.api.scheme import GVR, NODES, PERSISTENTVOLUMECLAIMS, PODDISRUPTIONBUDGETS, PODS, PRIORITYCLASSES
 from k8slab.cluster.snapshots.fields import KINDS, kept
 from k8slab.cluster.snapshots.stream import Item, SnapshotError, objects_of
@@ -31,7 +32,6 @@ from k8slab.sim.kinds import cut
 __all__ = ["BASELINE", "ClusterSnapshot"]
 
 BASELINE = "1.36"
-_STANDARD_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 class ClusterSnapshot:
@@ -126,8 +126,8 @@ class ClusterSnapshot:
         name = spec.get("priorityClassName") or ""
         default = next((c for c in classes if c.get("globalDefault")), None)
         found = next((c for c in classes if c["metadata"]["name"] == name), None if name else default)
-        if found is None and name in _STANDARD_CLASSES:
-            return {**pod, "spec": {**spec, "priority": _STANDARD_CLASSES[name]}}
+        if found is None and name in SYSTEM_PRIORITY_CLASSES:
+            return {**pod, "spec": {**spec, "priority": SYSTEM_PRIORITY_CLASSES[name]}}
         if found is None and name:
             known = ", ".join(c["metadata"]["name"] for c in classes) or "none is in the snapshot"
             what = f"{where or 'pod ' + pod['metadata']['name']}: spec.priorityClassName: {name!r}"
