@@ -55,7 +55,11 @@ _BINARY_SUFFIX_OF = {0: "", **{exponent: suffix for suffix, exponent in _BINARY_
 
 
 def wrap_int64(number: int) -> int:
-    """As int64 arithmetic leaves it."""
+    """As int64 arithmetic leaves it.
+
+    >>> wrap_int64(2**63), wrap_int64((2**63 - 1) * 10)
+    (-9223372036854775808, -10)
+    """
     return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

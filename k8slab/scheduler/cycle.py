@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from k8slab.api.objects import Object
+from k8slab.api.quantity import wrap_int64
 from k8slab.scheduler.diagnosis import NO_NODES_MESSAGE, Diagnosis, FitError
-from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once, int64
+from k8slab.scheduler.extender import EXTENDER, ExtenderError, at_once
 from k8slab.scheduler.framework import (
     PODS_TO_ACTIVATE,
     SUCCESS,
@@ -334,7 +335,7 @@ class SchedulingAlgorithm:
         """`totals` with the scores of extenders, whatever they are: upstream checks no range, and sums wrap around."""
         columns = [WeightedScore(*column) for column in await self.framework.extenders.prioritize(pod, feasible)]
         result.weighted = [*result.weighted, *columns]
-        return list(map(int64, add_up([totals, *(column.weighted for column in columns)], len(feasible))))
+        return list(map(wrap_int64, add_up([totals, *(column.weighted for column in columns)], len(feasible))))
 
     def _select_host(self, pod: Object, feasible: list[NodeInfo], totals: list[int]) -> tuple[str, int]:
         """One of the Nodes with the highest total, evenly."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.api.quantity import wrap_int64
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.diagnosis import Diagnosis
@@ -48,7 +49,7 @@ from k8slab.scheduler.preemption import Candidate, choose
 from k8slab.sim.kinds import cut
 from k8slab.sim.loop import Loop
 
-__all__ = ["EXTENDER", "ExtenderError", "Extenders", "Filtered", "HTTPExtender", "at_once", "int64"]
+__all__ = ["EXTENDER", "ExtenderError", "Extenders", "Filtered", "HTTPExtender", "at_once"]
 
 EXTENDER = "Extender"
 """In the place of a plugin's name where an extender rejected a Node: any event brings the Pod back."""
@@ -59,15 +60,6 @@ _T = TypeVar("_T")
 
 class ExtenderError(Exception):
     """An extender could not be asked, or did not answer what it may. The text is upstream's."""
-
-
-def int64(number: int) -> int:
-    """What Go's arithmetic makes of a number: it wraps around.
-
-    >>> int64(2**63), int64((2**63 - 1) * 10)
-    (-9223372036854775808, -10)
-    """
-    return (number + 2**63) % 2**64 - 2**63
 
 
 def at_once(work: Coroutine[Any, Any, _T]) -> _T:
@@ -307,8 +299,8 @@ class Extenders:
             sums: dict[str, int] = {}
             for host, score in answer:
                 sums[host] = sums.get(host, 0) + score
-            raw = [int64(sums.get(node.name, 0)) for node in nodes]
-            columns.append((extender.name, raw, [int64(score * extender.config.weight * _SCALE) for score in raw]))
+            raw = [wrap_int64(sums.get(node.name, 0)) for node in nodes]
+            columns.append((extender.name, raw, [wrap_int64(score * extender.config.weight * _SCALE) for score in raw]))
         return columns
 
     async def process_preemption(
