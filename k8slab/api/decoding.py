@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
+from k8slab.api.go_duration import parse_duration_ns
 from k8slab.api.plain import UnfitError, path_text, plain_copy
 from k8slab.api.quantity import Quantity
 from k8slab.api.schema import FieldType, fields_of, type_of
@@ -323,6 +324,10 @@ def _unfit(error: UnfitError) -> _Mismatch:
 def _duration(value: Any, field: FieldType) -> str:
     if not isinstance(value, str):
         raise _Mismatch(value, field, text=_NOT_A_STRING.format(_json_kind(value)))
+    try:
+        parse_duration_ns(value)
+    except ValueError as error:
+        raise _Mismatch(value, field, text=str(error)) from None
     return value
 
 

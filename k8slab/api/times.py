@@ -1,7 +1,6 @@
 """Virtual milliseconds to the times in API objects, and back.
 
-Upstream: apimachinery/pkg/apis/meta/v1/time.go (whole seconds), micro_time.go (microseconds); for durations Go's
-    time.Duration.String
+Upstream: apimachinery/pkg/apis/meta/v1/time.go (whole seconds), micro_time.go (microseconds)
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-__all__ = ["EPOCH", "go_duration", "micro_time", "parse_time", "rfc3339"]
+__all__ = ["EPOCH", "micro_time", "parse_time", "rfc3339"]
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """The moment called 0 ms on the virtual clock."""
@@ -41,19 +40,3 @@ def parse_time(text: str) -> int:
     if when.tzinfo is None:
         raise ValueError(f"time {text!r}: expected a time zone, such as Z or +02:00")
     return (when - EPOCH) // timedelta(milliseconds=1)
-
-
-def go_duration(ms: int) -> str:
-    """A duration as Go prints it.
-
-    >>> [go_duration(ms) for ms in (0, 100, 1_500, 10_000, 60_000, 80_500, 3_600_000)]
-    ['0s', '100ms', '1.5s', '10s', '1m0s', '1m20.5s', '1h0m0s']
-    """
-    if 0 < ms < 1000:
-        return f"{ms}ms"
-    minutes, rest = divmod(ms, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{rest / 1000:g}s"
-    if hours:
-        return f"{hours}h{minutes}m{seconds}"
-    return f"{minutes}m{seconds}" if minutes else seconds

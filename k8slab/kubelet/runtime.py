@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from k8slab.api.go_duration import format_duration_ms
 from k8slab.api.objects import Object
 from k8slab.api.pod_requests import ResourceList, pod_requests
-from k8slab.api.times import go_duration
 from k8slab.kubelet.addresses import AddressPool
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, BehaviourOf, NodeConfig, Timings, annotated_behaviour
@@ -456,7 +456,7 @@ class PodSandbox:
         text = f"Back-off {what}"
         events.append(Happened("back-off", container.name, "Warning", "BackOff", text, delay))
         container.state, container.reason = ContainerState.BACKOFF, "CrashLoopBackOff"
-        container.message = f"back-off {go_duration(delay)} {what}"
+        container.message = f"back-off {format_duration_ms(delay)} {what}"
         container.due_ms = now_ms + delay
 
     def _restart(self, container: Container, now_ms: int, events: list[Happened]) -> None:

@@ -37,6 +37,7 @@ from typing import Any
 from k8slab.api.decoding import DecodeError, decode, unknown_fields
 from k8slab.api.errors import Cause
 from k8slab.api.features import FeatureGates
+from k8slab.api.go_duration import parse_duration_ns
 from k8slab.api.labels import AggregateError, go_quote
 from k8slab.api.pods import DEFAULT_SCHEDULER_NAME
 from k8slab.api.schema import has_schema, type_of
@@ -46,7 +47,6 @@ from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.config_validation import validate_configuration
 from k8slab.scheduler.framework import Gates
-from k8slab.scheduler.go_duration import parse_duration_ns
 from k8slab.scheduler.profile import Profile
 
 __all__ = [
@@ -221,13 +221,9 @@ class _Reader:
         self._check_args_kind(args, gvk, name, where, steps)
         try:
             decoded = decode({**args, "apiVersion": API_VERSION, "kind": gvk.kind}, gvk)
-            for text in _durations_in(decoded.object):
-                parse_duration_ns(text)
         except DecodeError as error:
             text = f"{where}: decoding args for plugin {name}: {error.message}"
             raise self.fail(text, (*steps, *error.steps)) from None
-        except ValueError as error:
-            raise self.fail(f"{where}: decoding args for plugin {name}: {error}", steps) from None
         fields = {key: value for key, value in decoded.object.items() if key not in ("apiVersion", "kind")}
         entry["args"] = with_defaults(name, fields, self._gates)
         unknown = unknown_fields(args, type_of(gvk))
@@ -256,7 +252,7 @@ class _Reader:
         profiling = raw.get("enableProfiling", True)
         return KubeSchedulerConfiguration(
             parallelism=raw.get("parallelism", 16),
-            leader_election=self._leader_election(raw["leaderElection"]),
+            leader_election=_leader_election(raw["leaderElection"]),
             client_connection=_client_connection(raw["clientConnection"]),
             enable_profiling=profiling,
             enable_contention_profiling=raw.get("enableContentionProfiling", profiling),
@@ -264,34 +260,25 @@ class _Reader:
             pod_initial_backoff_seconds=raw.get("podInitialBackoffSeconds", 1),
             pod_max_backoff_seconds=raw.get("podMaxBackoffSeconds", 10),
             profiles=tuple(Profile.from_decoded(profile, default_name) for profile in profiles),
-            extenders=tuple(self._extender(index, entry) for index, entry in enumerate(raw.get("extenders") or ())),
+            extenders=tuple(Extender.from_dict(entry) for entry in raw.get("extenders") or ()),
             delay_cache_until_active=raw.get("delayCacheUntilActive", False),
             api_version=raw["apiVersion"],
         )
 
-    def _leader_election(self, raw: Mapping[str, Any]) -> LeaderElectionConfiguration:
-        default = LeaderElectionConfiguration()
-        names = ("leaseDuration", "renewDeadline", "retryPeriod")
-        given = [self._duration(raw.get(name), ("leaderElection", name)) for name in names]
-        return LeaderElectionConfiguration(
-            raw.get("leaderElect", True),
-            given[0] or default.lease_duration_ns,
-            given[1] or default.renew_deadline_ns,
-            given[2] or default.retry_period_ns,
-            raw.get("resourceLock") or default.resource_lock,
-            raw.get("resourceName") or default.resource_name,
-            raw.get("resourceNamespace") or default.resource_namespace,
-        )
 
-    def _extender(self, index: int, raw: Mapping[str, Any]) -> Extender:
-        self._duration(raw.get("httpTimeout"), ("extenders", index, "httpTimeout"))
-        return Extender.from_dict(raw)
-
-    def _duration(self, text: str | None, steps: Steps) -> int:
-        try:
-            return parse_duration_ns(text) if text else 0
-        except ValueError as error:
-            raise self.fail(str(error), steps) from None
+def _leader_election(raw: Mapping[str, Any]) -> LeaderElectionConfiguration:
+    default = LeaderElectionConfiguration()
+    names = ("leaseDuration", "renewDeadline", "retryPeriod")
+    given = [parse_duration_ns(raw.get(name, "0s")) for name in names]
+    return LeaderElectionConfiguration(
+        raw.get("leaderElect", True),
+        given[0] or default.lease_duration_ns,
+        given[1] or default.renew_deadline_ns,
+        given[2] or default.retry_period_ns,
+        raw.get("resourceLock") or default.resource_lock,
+        raw.get("resourceName") or default.resource_name,
+        raw.get("resourceNamespace") or default.resource_namespace,
+    )
 
 
 def _client_connection(raw: Mapping[str, Any]) -> ClientConnectionConfiguration:
@@ -309,12 +296,6 @@ def _plugin_configs(raw: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], d
     for number, profile in enumerate(raw.get("profiles") or ()):
         for index, entry in enumerate(profile.get("pluginConfig") or ()):
             yield (number, index), entry
-
-
-def _durations_in(args: Mapping[str, Any]) -> Iterator[str]:
-    for name in ("filterTimeout", "bindingTimeout"):
-        if args.get(name) is not None:
-            yield args[name]
 
 
 def _steps(path: str) -> list[str | int]:

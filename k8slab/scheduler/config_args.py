@@ -20,13 +20,13 @@ from typing import Any
 
 from k8slab.api.decoding import decode
 from k8slab.api.errors import Cause
+from k8slab.api.go_duration import format_duration, parse_duration_ns
 from k8slab.api.labels import AggregateError
 from k8slab.api.node_affinity import NodeSelector, PreferredSchedulingTerms
 from k8slab.api.scheme import GVK
 from k8slab.api.validation.field import duplicate, forbidden, invalid, not_supported, required
 from k8slab.api.validation.selectors import validate_label_name
 from k8slab.scheduler.framework import Gates
-from k8slab.scheduler.go_duration import format_duration, parse_duration_ns
 
 __all__ = ["ARGS", "checked_args", "validate_args", "with_defaults"]
 

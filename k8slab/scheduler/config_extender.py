@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from k8slab.scheduler.go_duration import parse_duration_ns
+from k8slab.api.go_duration import parse_duration_ns
 
 __all__ = ["DEFAULT_EXTENDER_TIMEOUT_MS", "Extender", "ExtenderManagedResource", "ExtenderTLSConfig"]
 
@@ -70,7 +70,7 @@ class Extender:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> Extender:
         """From an entry of `extenders`, its types checked already. ValueError for a timeout that is no duration."""
-        timeout_ns = parse_duration_ns(raw.get("httpTimeout") or "0s")
+        timeout_ns = parse_duration_ns(raw.get("httpTimeout", "0s"))
         tls = raw.get("tlsConfig")
         return cls(
             url_prefix=raw.get("urlPrefix") or "",

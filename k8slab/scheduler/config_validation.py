@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.errors import Cause
+from k8slab.api.go_duration import format_duration
 from k8slab.api.names import is_qualified_name
 from k8slab.api.validation.field import GoStruct, duplicate, invalid, required
 from k8slab.api.validation.resources import is_extended_resource
 from k8slab.scheduler.config_args import validate_args
 from k8slab.scheduler.config_extender import Extender
 from k8slab.scheduler.framework import Gates
-from k8slab.scheduler.go_duration import format_duration
 from k8slab.scheduler.profile import EXTENSION_POINTS, PluginSet, Profile
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from k8slab.api.go_duration import format_duration_ms
 from k8slab.api.objects import Object
-from k8slab.api.times import go_duration
 from k8slab.scheduler.framework import SUCCESS, Code, Status
 from k8slab.sim.loop import Loop, Wait, Waiters, pause
 
@@ -76,7 +76,7 @@ class WaitingPod:
         """Reject it if a deadline has passed. The deadline is kept to the millisecond, whoever runs first then."""
         for plugin, deadline in self._pending.items():
             if deadline.at_ms <= self._clock.now_ms:
-                waited = go_duration(deadline.timeout_ms)
+                waited = format_duration_ms(deadline.timeout_ms)
                 text = f"rejected due to timeout after waiting {waited} at plugin {plugin}"
                 self._decide(Status(Code.UNSCHEDULABLE, text, plugin=plugin))
                 return

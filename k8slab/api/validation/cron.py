@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from k8slab.api.go_duration import parse_duration_ns
 from k8slab.api.labels import go_quote
 
 __all__ = ["check_schedule", "is_time_zone"]
@@ -20,10 +21,6 @@ __all__ = ["check_schedule", "is_time_zone"]
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-_DURATION = re.compile(
-    r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)"
-    r"(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*"
-)
 
 
 class _Bounds(NamedTuple):
@@ -83,9 +80,10 @@ def _check_descriptor(text: str) -> None:
         return
     if not text.startswith("@every "):
         raise ValueError(f"unrecognized descriptor: {text}")
-    duration = text.removeprefix("@every ")
-    if duration != "0" and not _DURATION.fullmatch(duration):
-        raise ValueError(f"failed to parse duration {text}: time: invalid duration {go_quote(duration)}")
+    try:
+        parse_duration_ns(text.removeprefix("@every "))
+    except ValueError as error:
+        raise ValueError(f"failed to parse duration {text}: {error}") from None
 
 
 def _check_range(text: str, bounds: _Bounds) -> None:

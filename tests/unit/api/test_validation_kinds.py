@@ -42,6 +42,8 @@ def job(pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
         ("? ? ? ? ?", None),
         ("@reboot", "unrecognized descriptor: @reboot"),
         ("@every x", 'failed to parse duration @every x: time: invalid duration "x"'),
+        ("@every 3", 'failed to parse duration @every 3: time: missing unit in duration "3"'),
+        ("@every 1d", 'failed to parse duration @every 1d: time: unknown unit "d" in duration "1d"'),
         ("60 * * * *", "end of range (60) above maximum (59): 60"),
         ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
         ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),

@@ -12,7 +12,6 @@ from k8slab.api.features import FeatureGates
 from k8slab.cluster import Cluster
 from k8slab.scheduler import ConfigError, Extender, Framework, KubeSchedulerConfiguration, Profile
 from k8slab.scheduler.config_args import ARGS, checked_args
-from k8slab.scheduler.go_duration import format_duration, parse_duration_ns
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -142,6 +141,10 @@ def test_a_field_written_twice_is_refused() -> None:
             "parallelism: many",
             "json: cannot unmarshal string into Go struct field KubeSchedulerConfiguration.parallelism of type int32",
             id="a number that is a text",
+        ),
+        pytest.param('leaderElection: {leaseDuration: ""}', 'time: invalid duration ""', id="an empty duration"),
+        pytest.param(
+            'extenders: [{urlPrefix: x, httpTimeout: ""}]', 'time: invalid duration ""', id="an empty timeout"
         ),
         pytest.param("leaderElection: {leaseDuration: soon}", 'time: invalid duration "soon"', id="no duration"),
         pytest.param("extenders: [{urlPrefix: x, httpTimeout: 5}]", "json: cannot unmarshal number", id="no unit"),
@@ -459,42 +462,3 @@ def test_a_profile_from_python_may_have_arguments_that_are_no_json() -> None:
     assert profile.plugin_config["Mine"]["marker"] is marker
     with pytest.raises(ValueError, match=r"pluginConfig\[0\].args: 5, expected an object"):
         Profile.from_dict({"pluginConfig": [{"name": "Mine", "args": 5}]})
-
-
-# -- durations -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "ns", "shown"),
-    [
-        ("0", 0, "0s"),
-        ("1m30s", 90_000_000_000, "1m30s"),
-        ("-1.5s", -1_500_000_000, "-1.5s"),
-        ("1.5h", 5_400_000_000_000, "1h30m0s"),
-        ("10ns", 10, "10ns"),
-        ("1100us", 1_100_000, "1.1ms"),
-        (".5s", 500_000_000, "500ms"),
-        ("+5s", 5_000_000_000, "5s"),
-    ],
-)
-def test_durations_are_read_and_written_as_go_does(text: str, ns: int, shown: str) -> None:
-    assert parse_duration_ns(text) == ns
-    assert format_duration(ns) == shown
-    assert parse_duration_ns(shown) == ns
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", 'time: invalid duration ""'),
-        ("3", 'time: missing unit in duration "3"'),
-        ("1x", 'time: unknown unit "x" in duration "1x"'),
-        (".s", 'time: invalid duration ".s"'),
-        ("-", 'time: invalid duration "-"'),
-        ("3000000h", 'time: invalid duration "3000000h"'),
-    ],
-)
-def test_what_is_no_duration(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=r".+") as error:
-        parse_duration_ns(text)
-    assert str(error.value) == message
