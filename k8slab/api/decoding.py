@@ -23,6 +23,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from k8slab.api.go_duration import parse_duration_ns
+from k8slab.api.go_json import json_kind
 from k8slab.api.plain import UnfitError, path_text, plain_copy
 from k8slab.api.quantity import Quantity
 from k8slab.api.schema import FieldType, fields_of, type_of
@@ -127,22 +128,12 @@ def _error(e: _Mismatch) -> DecodeError:
     text = e.text
     if not text:
         fields = ".".join(step for step in reversed(e.steps) if isinstance(step, str) and not step.startswith("\0"))
-        kind = _json_kind(e.value)
+        kind = json_kind(e.value)
         if kind == "number" and e.go_type not in ("string", "bool") and e.expected.endswith(("integer", "number")):
             kind = f"number {e.value}"
         text = f"json: cannot unmarshal {kind} into Go struct field {e.struct}.{fields} of type {e.go_type}"
     steps = tuple(step if isinstance(step, int) else step.lstrip("\0") for step in reversed(e.steps))
     return DecodeError(text, steps, e.value, e.expected)
-
-
-def _json_kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
 
 
 def _struct(value: Any, name: str, dropped: list[str], known: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
@@ -266,14 +257,14 @@ def _int_or_string(value: Any, field: FieldType) -> int | str:
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        text = f"json: cannot unmarshal {_json_kind(value)} into Go value of type int32"
+        text = f"json: cannot unmarshal {json_kind(value)} into Go value of type int32"
         raise _Mismatch(value, field, text=text)
     return value
 
 
 def _time(value: Any, field: FieldType) -> Any:
     if not isinstance(value, str):
-        raise _Mismatch(value, field, text=_NOT_A_STRING.format(_json_kind(value)))
+        raise _Mismatch(value, field, text=_NOT_A_STRING.format(json_kind(value)))
     if _CANONICAL_TIME(value):
         return value
     if not _RFC3339(value):
@@ -323,7 +314,7 @@ def _unfit(error: UnfitError) -> _Mismatch:
 
 def _duration(value: Any, field: FieldType) -> str:
     if not isinstance(value, str):
-        raise _Mismatch(value, field, text=_NOT_A_STRING.format(_json_kind(value)))
+        raise _Mismatch(value, field, text=_NOT_A_STRING.format(json_kind(value)))
     try:
         parse_duration_ns(value)
     except ValueError as error:

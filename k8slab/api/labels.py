@@ -14,12 +14,12 @@ Simplified: requirements are sorted by key stably; Go's sort is stable only up t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from k8slab.api.go_json import go_json
 from k8slab.api.names import is_qualified_name, is_valid_label_value
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "Requirement",
     "Selector",
     "format_label_selector",
-    "go_json",
     "go_quote",
     "new_requirement",
     "parse_int64",
@@ -117,14 +116,6 @@ class AggregateError(ValueError):
     def __init__(self, messages: Iterable[str]) -> None:
         self.messages = tuple(dict.fromkeys(messages))
         super().__init__(self.messages[0] if len(self.messages) == 1 else "[" + ", ".join(self.messages) + "]")
-
-
-_JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
-
-
-def go_json(value: Any) -> str:
-    """Compact JSON as Go's encoding/json writes it: also `<`, `>` and `&` are escaped."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 def _invalid(path: str, value: str | Sequence[str] | None, detail: str) -> str:

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.fields import FieldRequirement, FieldSelector
+from k8slab.api.go_json import go_json
 from k8slab.api.labels import (
     AggregateError,
     Requirement,
     Selector,
-    go_json,
     go_quote,
     new_requirement,
     selector_from_set,

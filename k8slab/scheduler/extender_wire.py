@@ -19,10 +19,10 @@ an integer belongs is told as 1000.0.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from k8slab.api.go_json import JSONError, go_json, json_kind, parse
 from k8slab.api.objects import Object
 
 __all__ = [
@@ -45,8 +45,6 @@ __all__ = [
 MIN_EXTENDER_PRIORITY = 0
 MAX_EXTENDER_PRIORITY = 10
 """The scores an extender gives are from 0 to 10. Nobody checks."""
-
-_HTML = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 class WireError(ValueError):
@@ -75,8 +73,7 @@ class FilterResult(NamedTuple):
 
 def encode(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
     """Compact JSON as Go writes it: objects of the API without apiVersion and kind, which its typed clients drop."""
-    plain = _typeless(value)
-    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).translate(_HTML).encode()
+    return go_json(_typeless(value)).encode()
 
 
 def _typeless(value: Any) -> Any:
@@ -103,9 +100,6 @@ def node_list(nodes: Sequence[Object]) -> dict[str, Any]:
 
 def read_json(body: bytes) -> Any:
     """The value in a body; WireError with the words of Go's decoder of streams."""
-    # Here, so that a scheduler without extenders does not load the API server.
-    from k8slab.apiserver.handlers.go_json import JSONError, parse
-
     if not body.strip():
         raise WireError("EOF")
     try:
@@ -127,8 +121,6 @@ def as_struct(value: Any, go_type: str) -> dict[str, Any]:
 
 def _cannot(value: Any, what: str, number: float | None = None) -> str:
     """Go shows a `number` that is not one of the type; other values by their kind alone."""
-    from k8slab.apiserver.handlers.go_json import json_kind
-
     shown = "" if number is None else f" {number}"
     return f"json: cannot unmarshal {json_kind(value)}{shown} into Go {what}"
 

@@ -7,12 +7,11 @@ Simplified: PersistentVolumes are checked for capacity, access modes and the pre
 from __future__ import annotations
 
 import base64
-import binascii
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from k8slab.api.errors import Cause
+from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.names import is_config_map_key, is_dns1123_subdomain, is_qualified_name, is_valid_label_value
 from k8slab.api.quantity import quantity as parse_quantity
 from k8slab.api.tolerations import TAINT_EFFECTS
@@ -141,18 +140,13 @@ def _validate_docker_config(path: str, text: str | None) -> list[Cause]:
     if text is None:
         return [required(path)]
     try:
-        json.loads(base64.b64decode(text))
-    except (ValueError, binascii.Error) as e:
-        return [invalid(path, "<secret contents redacted>", _go_json_error(e))]
-    return []
-
-
-def _go_json_error(error: ValueError) -> str:
-    at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc)
-    if at_end:
-        return "unexpected end of JSON input"
-    found = error.doc[error.pos] if isinstance(error, json.JSONDecodeError) else "?"
-    return f"invalid character '{found}' looking for beginning of value"
+        config, _ = parse(base64.b64decode(text))
+    except JSONError as error:
+        return [invalid(path, "<secret contents redacted>", str(error))]
+    if config is None or isinstance(config, dict):
+        return []
+    why = f"json: cannot unmarshal {json_kind(config)} into Go value of type map[string]interface {{}}"
+    return [invalid(path, "<secret contents redacted>", why)]
 
 
 def validate_secret_update(new: Object, old: Object) -> list[Cause]:

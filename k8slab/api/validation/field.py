@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from k8slab.api.errors import Cause
-from k8slab.api.labels import go_json, go_quote
+from k8slab.api.go_json import go_json
+from k8slab.api.labels import go_quote
 from k8slab.api.schema import FieldType, fields_of
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, StatusError
+from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.objects import Object, thaw
 from k8slab.api.plain import UnfitError, path_text, plain_copy
 from k8slab.api.scheme import GVK, Scheme, gvk_of
-from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
 from k8slab.apiserver.handlers.negotiation import JSON, YAML
 
 __all__ = [

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.errors import BadRequestError, StatusError
+from k8slab.api.go_json import JSONError
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.transport import Request, StreamClosedError
 from k8slab.apiserver.handlers.codecs import decode_body, encode_body, error_body, parse_body
 from k8slab.apiserver.handlers.discovery import discovery
-from k8slab.apiserver.handlers.go_json import JSONError
 from k8slab.apiserver.handlers.negotiation import JSON, Output, header, input_type, output_type, patch_type
 from k8slab.apiserver.handlers.options import check_write_options
 from k8slab.apiserver.handlers.patching import parse_patch

@@ -11,6 +11,7 @@ from typing import Any
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
+from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object, thaw
 from k8slab.api.patch.go_values import PatchError, go_text
@@ -20,7 +21,6 @@ from k8slab.api.patch.strategic import strategic_merge_patch
 from k8slab.api.scheme import GVK, SCHEME, gvk_of
 from k8slab.api.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from k8slab.apiserver.handlers.codecs import not_registered, unknown_conversion
-from k8slab.apiserver.handlers.go_json import JSONError, json_kind, parse
 
 __all__ = ["apply_patch", "parse_patch"]
 

@@ -13,7 +13,6 @@ from k8slab.api.labels import (
     AggregateError,
     Selector,
     format_label_selector,
-    go_json,
     go_quote,
     new_requirement,
     parse_int64,
@@ -140,7 +139,6 @@ def test_selectors_are_values() -> None:
 
 def test_go_texts() -> None:
     assert go_quote('é"\\\n\x7f\u200b') == r'"é\"\\\n\x7f\u200b"'
-    assert go_json(["a&b"]) == '["a\\u0026b"]'
     assert [parse_int64(t) for t in ("+5", "-0", "9223372036854775808", "1_0", "", "٣")] == [
         5,
         0,

@@ -1,5 +1,6 @@
 """Validation of Jobs, CronJobs, autoscalers, NetworkPolicies and Ingresses beyond the vectors."""
 
+import base64
 import copy
 from typing import Any
 
@@ -61,6 +62,25 @@ def test_schedules(schedule: str, message: str | None) -> None:
     with pytest.raises(ValueError) as caught:
         check_schedule(schedule)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        pytest.param(b'{"auths": {}}', "", id="an object"),
+        pytest.param(b"null", "", id="null leaves Go's map empty"),
+        pytest.param(b"", "unexpected end of JSON input", id="nothing"),
+        pytest.param(b'{"a" 1}', "invalid character '1' after object key", id="a forgotten colon"),
+        pytest.param(b"\xff", "invalid character '\u00ff' looking for beginning of value", id="bytes of no text"),
+        pytest.param(b"[]", "json: cannot unmarshal array into Go value of type map[string]interface {}", id="a list"),
+    ],
+)
+def test_a_docker_configuration_is_a_json_object(config: bytes, why: str) -> None:
+    data = {".dockerconfigjson": base64.b64encode(config).decode()}
+    secret = {**make("v1", "Secret"), "type": "kubernetes.io/dockerconfigjson", "data": data}
+    path = "data[.dockerconfigjson]"
+    expected = [f'{path}: Invalid value: "<secret contents redacted>": {why}'] if why else []
+    assert texts(validate_create(secret)) == expected
 
 
 def test_time_zones() -> None:

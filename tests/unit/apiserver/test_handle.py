@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from k8slab.apiserver.handlers.go_json import JSONError, parse
+from k8slab.api.go_json import JSONError, parse
 from tests.unit.apiserver.conftest import Bench
 
 BASE = "/api/v1/namespaces/default/configmaps"

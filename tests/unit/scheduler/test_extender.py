@@ -14,7 +14,7 @@ from k8slab.api.transport import HTTPResponse
 from k8slab.client import SimulatedHTTP
 from k8slab.scheduler import Code, Extender, ExtenderServer, Framework, ScheduleResult, Snapshot, Status
 from k8slab.scheduler.extender import at_once
-from k8slab.scheduler.extender_wire import WireError, filter_result, host_priorities, preemption_result
+from k8slab.scheduler.extender_wire import WireError, encode, filter_result, host_priorities, preemption_result
 from tests.scheduling import Scripted, node, pod, profile
 from tests.unit.scheduler.test_scheduler import World
 
@@ -144,6 +144,10 @@ def test_what_is_no_list_of_scores_is_told_as_go_does(body: bytes, text: str) ->
     with pytest.raises(WireError) as error:
         host_priorities(body)
     assert str(error.value) == text
+
+
+def test_line_separators_are_escaped_on_the_wire() -> None:
+    assert encode({"Error": "a\u2028b<c"}) == rb'{"Error":"a\u2028b\u003cc"}'
 
 
 def test_more_digits_than_python_reads_are_a_wire_error() -> None:

@@ -1,12 +1,12 @@
-"""JSON as Go's decoder reads it: its error texts, and the duplicate keys it reports.
+"""JSON as Go writes it, and as its decoder reads it: its error texts, and the duplicate keys it reports.
 
 >>> parse(b'{"a": 1, "a": 2}')
 ({'a': 2}, ('a',))
 >>> parse(b'{"a":')
 Traceback (most recent call last):
-k8slab.apiserver.handlers.go_json.JSONError: unexpected end of JSON input
+k8slab.api.go_json.JSONError: unexpected end of JSON input
 
-Upstream: encoding/json/scanner.go, sigs.k8s.io/json
+Upstream: encoding/json/encode.go, encoding/json/scanner.go, sigs.k8s.io/json
 Simplified: a body may be a few hundred levels deep, upstream's 10,000.
 """
 
@@ -17,8 +17,9 @@ import math
 import re
 from typing import Any
 
-__all__ = ["JSONError", "json_kind", "parse"]
+__all__ = ["JSONError", "go_json", "json_kind", "parse"]
 
+_ALWAYS_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _LITERALS = ("true", "false", "null")
 _HALF_ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -37,6 +38,11 @@ _ESCAPES = {
 
 class JSONError(ValueError):
     """Malformed JSON, in Go's words."""
+
+
+def go_json(value: Any) -> str:
+    """Compact JSON as Go's encoding/json writes it: also `<`, `>` and `&` are escaped."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_ALWAYS_ESCAPED)
 
 
 class _Object(dict[str, Any]):

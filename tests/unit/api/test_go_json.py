@@ -1,10 +1,15 @@
-"""JSON in the words of Go's decoder. Expected texts are those of encoding/json's scanner."""
+"""JSON as Go writes it, and in the words of its decoder. Expected texts are those of encoding/json."""
 
 from __future__ import annotations
 
 import pytest
 
-from k8slab.apiserver.handlers.go_json import JSONError, parse
+from k8slab.api.go_json import JSONError, go_json, parse
+
+
+def test_html_and_line_separators_are_escaped() -> None:
+    assert go_json({"a": ["<&>", "\u2028\u2029"]}) == r'{"a":["\u003c\u0026\u003e","\u2028\u2029"]}'
+    assert go_json("\u00e9") == '"\u00e9"'
 
 
 @pytest.mark.parametrize(
