@@ -17,7 +17,26 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from k8slab.api.scheme import GVR
+from k8slab.api.scheme import (
+    CSIDRIVERS,
+    CSINODES,
+    CSISTORAGECAPACITIES,
+    GVR,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PERSISTENTVOLUMES,
+    PODDISRUPTIONBUDGETS,
+    PODS,
+    PRIORITYCLASSES,
+    REPLICASETS,
+    REPLICATIONCONTROLLERS,
+    SCHEME,
+    SERVICES,
+    STATEFULSETS,
+    STORAGECLASSES,
+    VOLUMEATTACHMENTS,
+)
 
 __all__ = ["KINDS", "KeptKind", "kept"]
 
@@ -102,74 +121,46 @@ class KeptKind(NamedTuple):
     shape: Shape
 
 
-def _row(kind: str, group: str, version: str, plural: str, shape: Shape) -> tuple[tuple[str, str], KeptKind]:
-    return (group, kind), KeptKind(GVR(group, version, plural), shape)
+_SHAPES: Mapping[GVR, Shape] = {
+    PODS: _POD,
+    NODES: _NODE,
+    NAMESPACES: {"metadata": _METADATA},
+    SERVICES: _SELECTING,
+    REPLICATIONCONTROLLERS: _SELECTING,
+    REPLICASETS: _SELECTING,
+    STATEFULSETS: _SELECTING,
+    PRIORITYCLASSES: {"metadata": _METADATA, **_all("value", "globalDefault", "preemptionPolicy")},
+    PODDISRUPTIONBUDGETS: {
+        "metadata": _METADATA,
+        "spec": _all("selector"),
+        "status": _all("disruptionsAllowed", "disruptedPods"),
+    },
+    PERSISTENTVOLUMES: {
+        "metadata": _WITH_VOLUME_NOTES,
+        "spec": {
+            **_all("accessModes", "capacity", "claimRef", "nodeAffinity", "storageClassName", "volumeMode"),
+            "csi": _all("driver", "volumeHandle"),
+            **_DISK,
+        },
+        "status": _all("phase"),
+    },
+    PERSISTENTVOLUMECLAIMS: _WHOLE_SPEC,
+    STORAGECLASSES: {"metadata": _METADATA, **_all("allowedTopologies", "provisioner", "volumeBindingMode")},
+    VOLUMEATTACHMENTS: {
+        "metadata": _METADATA,
+        "spec": {**_all("attacher", "nodeName"), "source": _all("persistentVolumeName")},
+    },
+    CSINODES: _WHOLE_SPEC,
+    CSIDRIVERS: _WHOLE_SPEC,
+    CSISTORAGECAPACITIES: {
+        "metadata": _METADATA,
+        **_all("capacity", "maximumVolumeSize", "nodeTopology", "storageClassName"),
+    },
+}
 
-
-KINDS: Mapping[tuple[str, str], KeptKind] = dict(
-    (
-        _row("Pod", "", "v1", "pods", _POD),
-        _row("Node", "", "v1", "nodes", _NODE),
-        _row("Namespace", "", "v1", "namespaces", {"metadata": _METADATA}),
-        _row("Service", "", "v1", "services", _SELECTING),
-        _row("ReplicationController", "", "v1", "replicationcontrollers", _SELECTING),
-        _row("ReplicaSet", "apps", "v1", "replicasets", _SELECTING),
-        _row("StatefulSet", "apps", "v1", "statefulsets", _SELECTING),
-        _row(
-            "PriorityClass",
-            "scheduling.k8s.io",
-            "v1",
-            "priorityclasses",
-            {"metadata": _METADATA, **_all("value", "globalDefault", "preemptionPolicy")},
-        ),
-        _row(
-            "PodDisruptionBudget",
-            "policy",
-            "v1",
-            "poddisruptionbudgets",
-            {"metadata": _METADATA, "spec": _all("selector"), "status": _all("disruptionsAllowed", "disruptedPods")},
-        ),
-        _row(
-            "PersistentVolume",
-            "",
-            "v1",
-            "persistentvolumes",
-            {
-                "metadata": _WITH_VOLUME_NOTES,
-                "spec": {
-                    **_all("accessModes", "capacity", "claimRef", "nodeAffinity", "storageClassName", "volumeMode"),
-                    "csi": _all("driver", "volumeHandle"),
-                    **_DISK,
-                },
-                "status": _all("phase"),
-            },
-        ),
-        _row("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", _WHOLE_SPEC),
-        _row(
-            "StorageClass",
-            "storage.k8s.io",
-            "v1",
-            "storageclasses",
-            {"metadata": _METADATA, **_all("allowedTopologies", "provisioner", "volumeBindingMode")},
-        ),
-        _row(
-            "VolumeAttachment",
-            "storage.k8s.io",
-            "v1",
-            "volumeattachments",
-            {"metadata": _METADATA, "spec": {**_all("attacher", "nodeName"), "source": _all("persistentVolumeName")}},
-        ),
-        _row("CSINode", "storage.k8s.io", "v1", "csinodes", _WHOLE_SPEC),
-        _row("CSIDriver", "storage.k8s.io", "v1", "csidrivers", _WHOLE_SPEC),
-        _row(
-            "CSIStorageCapacity",
-            "storage.k8s.io",
-            "v1",
-            "csistoragecapacities",
-            {"metadata": _METADATA, **_all("capacity", "maximumVolumeSize", "nodeTopology", "storageClassName")},
-        ),
-    )
-)
+KINDS: Mapping[tuple[str, str], KeptKind] = {
+    (gvr.group, SCHEME.kind_of(gvr).kind): KeptKind(gvr, shape) for gvr, shape in _SHAPES.items()
+}
 """By (group, kind): the kinds that scheduling looks at."""
 
 
