@@ -15,7 +15,7 @@ from k8slab.drill.exercise import Draft, Drill, Kind, generate, table_block
 from k8slab.drill.scheduling import Json, make_node, make_pod
 from k8slab.scheduler import Framework, PodInfo, Snapshot
 from k8slab.scheduler.plugins.default_preemption import DefaultPreemption
-from k8slab.scheduler.preemption import Candidate, best_candidates
+from k8slab.scheduler.preemption import CRITERIA, Candidate, best_candidates
 
 __all__ = ["KINDS", "preemption"]
 
@@ -225,25 +225,13 @@ def _which_node(rng: random.Random) -> Draft:
     counts = sorted((len(c.victims), c.node) for c in candidates)
     if counts[0][0] < counts[1][0] and counts[0][1] != right:
         mistakes[counts[0][1]] = "The number of victims is asked only fourth."
-    decided = next(n for n in range(len(_DECIDED)) if len({str(_criterion(c, n)) for c in candidates}) > 1)
+    decided = next(n for n, criterion in enumerate(CRITERIA) if len({criterion(c) for c in candidates}) > 1)
     return Draft(
         "The new Pod would fit on each of these Nodes once the victims are gone (the most important first). Which Node "
         f"is chosen?\n\n{table_block(rows, ('NODE', 'BUDGETS BROKEN', 'PRIORITIES', 'STARTED'))}",
         choice(right, [c.node for c in candidates], _CRITERIA, mistakes),
         f"{_CRITERIA} The first on which they differ here is {_DECIDED[decided]}.",
     )
-
-
-def _criterion(candidate: Candidate, index: int) -> Any:
-    priorities = [info.priority for info in candidate.victims]
-    top = [_started(info.pod) for info in candidate.victims if info.priority == priorities[0]]
-    return (
-        candidate.pdb_violations,
-        priorities[0],
-        sum(priority + (1 << 31) for priority in priorities),
-        len(priorities),
-        [-int(part) for part in min(top).split(":")],
-    )[index]
 
 
 def _enough(rng: random.Random) -> Draft:
