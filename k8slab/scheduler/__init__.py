@@ -44,7 +44,7 @@ from k8slab.scheduler.profile import Profile
 from k8slab.scheduler.queue import QueueName, QueueProfile, SchedulingQueue
 from k8slab.scheduler.queue_story import QueueStory
 from k8slab.scheduler.queued_pod import QueuedPodInfo
-from k8slab.scheduler.runtime import Framework, WeightedScore
+from k8slab.scheduler.runtime import Framework, FrameworkOptions, WeightedScore
 from k8slab.scheduler.scheduler import Scheduler
 from k8slab.scheduler.snapshot import Snapshot
 from k8slab.scheduler.spread_story import SpreadOperation, SpreadStory
@@ -66,6 +66,7 @@ __all__ = [
     "ExtenderTLSConfig",
     "FitError",
     "Framework",
+    "FrameworkOptions",
     "KubeSchedulerConfiguration",
     "LeaderElectionConfiguration",
     "NodeInfo",

@@ -10,7 +10,7 @@ import json
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.labels import go_quote
@@ -74,7 +74,15 @@ if TYPE_CHECKING:
     from k8slab.scheduler.cycle import ScheduleResult
     from k8slab.scheduler.explain import Explanation
 
-__all__ = ["Factory", "Framework", "WeightedScore", "left_out_by", "name_of", "signed_filter_status"]
+__all__ = [
+    "Factory",
+    "Framework",
+    "FrameworkOptions",
+    "WeightedScore",
+    "left_out_by",
+    "name_of",
+    "signed_filter_status",
+]
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -97,21 +105,43 @@ class WeightedScore(NamedTuple):
     weighted: list[int]
 
 
+class FrameworkOptions(TypedDict, total=False):
+    """What a `Framework` may be given besides its profile.
+
+    `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. `loop` is needed only where plugins make
+    Pods wait or ask for the time; `client` only to bind. `lister`: Namespaces, Services and owners of Pods that plugins
+    look up; None: there are none. `memo` False works out every verdict anew. `extenders` are asked through `http`.
+    `percentage_of_nodes_to_score` counts where the profile has none. `nominator` and `metrics` may be shared with
+    others.
+    """
+
+    registry: Mapping[str, Factory] | None
+    features: Gates | None
+    client: Any
+    lister: Lister | None
+    loop: Loop | None
+    rng: random.Random | None
+    memo: bool
+    nominator: Nominator | None
+    extenders: Sequence[Extender]
+    http: HTTPCaller | None
+    percentage_of_nodes_to_score: int
+    metrics: SchedulerMetrics | None
+
+
 class Framework(PlacementPoints):
     """A profile, ready to run. It is also the `Handle` its plugins are given.
 
-    Use `from_profile`. `loop` is needed only where plugins make Pods wait or ask for the time; `client` only to bind.
-    `lister`: Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be
-    shared with others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
-    `extenders` are asked through `http`; `activator` carries `activate` out.
+    Use `from_profile`. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`; `activator`
+    carries `activate` out.
     """
 
     def __init__(
         self,
         profile: Profile,
-        plugins: Mapping[str, Factory],
         *,
-        features: Gates,
+        registry: Mapping[str, Factory] | None = None,
+        features: Gates | None = None,
         client: Any = None,
         lister: Lister | None = None,
         loop: Loop | None = None,
@@ -129,8 +159,8 @@ class Framework(PlacementPoints):
         self.profile_name = profile.scheduler_name
         own = profile.percentage_of_nodes_to_score
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score if own is None else own
-        self.features = features
-        self.metrics = metrics if metrics is not None else SchedulerMetrics(features)
+        self.features = features if features is not None else FeatureGates()
+        self.metrics = metrics if metrics is not None else SchedulerMetrics(self.features)
         self.client = client
         self.lister: Lister = lister if lister is not None else ObjectLister()
         self.rng = rng or random.Random("scheduler")
@@ -144,56 +174,26 @@ class Framework(PlacementPoints):
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
-        self.plugins = make_plugins(profile, plugins, features, self, self.extenders.ignored_resources)
+        self.plugins = make_plugins(
+            profile, known_plugins(registry or {}), self.features, self, self.extenders.ignored_resources
+        )
         self._weights: dict[str, int] = {}
         self._arrange()
         self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
 
     @classmethod
-    def from_profile(
-        cls,
-        profile: Profile | Object | None = None,
-        *,
-        registry: Mapping[str, Factory] | None = None,
-        features: Gates | None = None,
-        client: Any = None,
-        lister: Lister | None = None,
-        loop: Loop | None = None,
-        rng: random.Random | None = None,
-        memo: bool = True,
-        nominator: Nominator | None = None,
-        extenders: Sequence[Extender] = (),
-        http: HTTPCaller | None = None,
-        percentage_of_nodes_to_score: int = 0,
-        metrics: SchedulerMetrics | None = None,
-    ) -> Framework:
+    def from_profile(cls, profile: Profile | Object | None = None, **options: Unpack[FrameworkOptions]) -> Framework:
         """A framework for a `Profile`, a profile as a dict, or (None) the default profile of the release.
 
-        `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. Unknown plugins, a second
-        QueueSort or none, and no Bind plugin are ValueErrors. `percentage_of_nodes_to_score` counts where the profile
-        has none. `metrics` may be shared with others.
+        `options`: the fields of `FrameworkOptions`. Unknown plugins, a second QueueSort or none, and no Bind plugin are
+        ValueErrors.
         """
-        if not isinstance(profile, Profile):
-            profile = Profile.from_dict(profile or {})
-        gates = features if features is not None else FeatureGates()
-        return cls(
-            profile,
-            known_plugins(registry or {}),
-            features=gates,
-            client=client,
-            lister=lister,
-            loop=loop,
-            rng=rng,
-            memo=memo,
-            nominator=nominator,
-            extenders=extenders,
-            http=http,
-            percentage_of_nodes_to_score=percentage_of_nodes_to_score,
-            metrics=metrics,
-        )
+        return cls(profile if isinstance(profile, Profile) else Profile.from_dict(profile or {}), **options)
 
     @classmethod
-    def from_config(cls, config: KubeSchedulerConfiguration, scheduler_name: str = "", **options: Any) -> Framework:
+    def from_config(
+        cls, config: KubeSchedulerConfiguration, scheduler_name: str = "", **options: Unpack[FrameworkOptions]
+    ) -> Framework:
         """A framework for one profile of a configuration: the first, or the one called `scheduler_name`.
 
         `options`: as for `from_profile`. ValueError when there is no such profile.
@@ -202,7 +202,8 @@ class Framework(PlacementPoints):
         if scheduler_name and scheduler_name not in names:
             raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
         profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
-        return cls.from_profile(profile, percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, **options)
+        options.setdefault("percentage_of_nodes_to_score", config.percentage_of_nodes_to_score)
+        return cls.from_profile(profile, **options)
 
     def _arrange(self) -> None:
         points = points_of(self.profile, self.features, self.plugins)

@@ -6,7 +6,7 @@ Upstream: pkg/scheduler/scheduler.go (New), pkg/scheduler/profile/profile.go (Ne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
@@ -16,7 +16,7 @@ from k8slab.scheduler.event_handlers import EventHandlers
 from k8slab.scheduler.framework import PodListener, QueueSortKey, custom_resource, custom_resource_of
 from k8slab.scheduler.listers import InformerLister
 from k8slab.scheduler.profile import Profile
-from k8slab.scheduler.runtime import Framework, name_of
+from k8slab.scheduler.runtime import Framework, FrameworkOptions, name_of
 
 __all__ = ["build_frameworks", "config_of", "listen_for_plugins"]
 
@@ -51,17 +51,17 @@ def _unlike(framework: Framework, built: Mapping[str, Framework]) -> str:
     return ""
 
 
-def build_frameworks(config: KubeSchedulerConfiguration, **options: Any) -> dict[str, Framework]:
+def build_frameworks(config: KubeSchedulerConfiguration, **options: Unpack[FrameworkOptions]) -> dict[str, Framework]:
     """The frameworks by scheduler name; `options` as of `Framework.from_profile`. ValueError as upstream says it.
 
     They share one queue, so all must sort it alike.
     """
     built: dict[str, Framework] = {}
-    share = config.percentage_of_nodes_to_score
+    options.setdefault("percentage_of_nodes_to_score", config.percentage_of_nodes_to_score)
     for profile in config.profiles:
         name = profile.scheduler_name
         try:
-            framework = Framework.from_profile(profile, percentage_of_nodes_to_score=share, **options)
+            framework = Framework.from_profile(profile, **options)
         except ValueError as error:
             raise ValueError(f"initializing profiles: creating profile for scheduler name {name}: {error}") from error
         if problem := _unlike(framework, built):
