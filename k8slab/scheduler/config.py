@@ -50,7 +50,6 @@ from k8slab.scheduler.framework import Gates
 from k8slab.scheduler.profile import Profile
 
 __all__ = [
-    "API_VERSION",
     "ClientConnectionConfiguration",
     "ConfigError",
     "KubeSchedulerConfiguration",

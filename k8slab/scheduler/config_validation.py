@@ -21,7 +21,7 @@ from k8slab.scheduler.profile import EXTENSION_POINTS, PluginSet, Profile
 if TYPE_CHECKING:
     from k8slab.scheduler.config import KubeSchedulerConfiguration, LeaderElectionConfiguration
 
-__all__ = ["INVALID_PLUGINS", "validate_configuration"]
+__all__ = ["validate_configuration"]
 
 INVALID_PLUGINS = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 """Plugins that upstream removed; its text gives their version as "v1"."""

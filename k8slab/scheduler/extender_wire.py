@@ -39,7 +39,6 @@ __all__ = [
     "node_list",
     "preemption_result",
     "read_json",
-    "without_type",
 ]
 
 MIN_EXTENDER_PRIORITY = 0

@@ -34,7 +34,7 @@ from k8slab.api.scheme import (
 )
 from k8slab.client import SharedInformer, SharedInformerFactory
 
-__all__ = ["LISTED", "NOT_FINISHED", "VOLUME_RESOURCES", "InformerLister", "ObjectLister"]
+__all__ = ["NOT_FINISHED", "InformerLister", "ObjectLister"]
 
 VOLUME_RESOURCES: tuple[GVR, ...] = (
     PERSISTENTVOLUMES,

@@ -16,7 +16,7 @@ from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, PluginErro
 from k8slab.scheduler.runtime import Framework, WeightedScore, name_of
 from k8slab.scheduler.snapshot import Snapshot
 
-__all__ = ["MAX_SIGNATURES", "Entry", "MemoScores", "NodeMemo", "add_up"]
+__all__ = ["Entry", "MemoScores", "NodeMemo", "add_up"]
 
 MAX_SIGNATURES = 16
 MAX_SEEN_ONCE = 256

@@ -26,14 +26,18 @@ from k8slab.scheduler.verdicts import name_of
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
-__all__ = ["MAX_PERMIT_TIMEOUT_MS", "PlacementPoints"]
+__all__ = ["PlacementPoints"]
 
 MAX_PERMIT_TIMEOUT_MS = 15 * 60 * 1_000
 """A Permit plugin that asks for more gets this."""
 
 
 class PlacementPoints:
-    """The second half of a `Framework`: what happens to a Pod that has a Node."""
+    """The second half of a `Framework`: what happens to a Pod that has a Node.
+
+    A base class with one heir, and no mechanism of its own: upstream's frameworkImpl has all points in one file, which
+    would be too long to read here. It has no state; the attributes below are those that `Framework` sets.
+    """
 
     profile_name: str
     metrics: SchedulerMetrics

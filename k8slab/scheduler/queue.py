@@ -41,7 +41,6 @@ from k8slab.scheduler.queued_pod import PodHeap, QueuedPodInfo
 
 __all__ = [
     "BACKOFF_COMPLETE",
-    "FORCE_ACTIVATED",
     "SCHEDULE_ATTEMPT_FAILURE",
     "QueueName",
     "QueueProfile",

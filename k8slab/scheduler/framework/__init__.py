@@ -72,8 +72,6 @@ from k8slab.scheduler.framework.interface import (
     SnapshotView,
 )
 from k8slab.scheduler.framework.node_info import (
-    DEFAULT_MEMORY_REQUEST,
-    DEFAULT_MILLI_CPU_REQUEST,
     NON_MISSING_REQUESTS,
     HostPort,
     HostPorts,
@@ -97,8 +95,6 @@ __all__ = [
     "ASSIGNED_POD_ADD",
     "ASSIGNED_POD_DELETE",
     "ASSIGNED_POD_UPDATE",
-    "DEFAULT_MEMORY_REQUEST",
-    "DEFAULT_MILLI_CPU_REQUEST",
     "FORCE_ACTIVATE",
     "MAX_NODE_SCORE",
     "MIN_NODE_SCORE",

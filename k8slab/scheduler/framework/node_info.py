@@ -23,8 +23,6 @@ from k8slab.api.quantity import Quantity, quantity
 from k8slab.scheduler.framework.affinity_terms import NO_AFFINITY, pod_affinity_terms
 
 __all__ = [
-    "DEFAULT_MEMORY_REQUEST",
-    "DEFAULT_MILLI_CPU_REQUEST",
     "NON_MISSING_REQUESTS",
     "HostPort",
     "HostPorts",

@@ -36,7 +36,7 @@ from k8slab.scheduler.plugins.resource_allocation import (
     strategy_scorer,
 )
 
-__all__ = ["Fit", "InsufficientResource", "insufficient_resources", "sign_resources"]
+__all__ = ["Fit", "InsufficientResource", "sign_resources"]
 
 _FILTER_STATE = "PreFilterNodeResourcesFit"
 _SCORE_STATE = "PreScoreNodeResourcesFit"

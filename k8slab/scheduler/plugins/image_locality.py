@@ -12,7 +12,7 @@ from typing import Any
 from k8slab.api.objects import Object
 from k8slab.scheduler.framework import MAX_NODE_SCORE, CycleState, Handle, NodeInfo
 
-__all__ = ["ImageLocality", "normalized_image_name"]
+__all__ = ["ImageLocality"]
 
 _MB = 1024 * 1024
 MIN_THRESHOLD = 23 * _MB

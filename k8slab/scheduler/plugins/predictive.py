@@ -69,7 +69,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 
-__all__ = ["PodPrediction", "PredictivePlugin", "min_predicted_retention"]
+__all__ = ["PodPrediction", "PredictivePlugin"]
 
 _STATE, _BESIDE, _PROFILES = (f"PreFilterPredictive/{part}" for part in ("prediction", "ledger", "profiles"))
 
