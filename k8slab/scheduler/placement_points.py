@@ -22,7 +22,7 @@ from k8slab.scheduler.framework import (
     uid_of,
 )
 from k8slab.scheduler.metrics import SchedulerMetrics, counted, counted_while_waiting
-from k8slab.scheduler.verdicts import name_of
+from k8slab.scheduler.verdicts import name_of, not_success_at
 from k8slab.scheduler.waiting_pods import WaitingPod
 from k8slab.sim.loop import Loop
 
@@ -57,10 +57,7 @@ class PlacementPoints:
             status = plugin.reserve(state, pod, node_name)
             self.metrics.ran("Reserve", name_of(plugin), status)
             if not status.is_success:
-                name = name_of(plugin)
-                if status.is_rejected:
-                    return status.with_plugin(name)
-                return Status(Code.ERROR, f'running Reserve plugin "{name}": {status.message}')
+                return not_success_at("Reserve", status, name_of(plugin))
         return SUCCESS
 
     def run_unreserve(self, state: CycleState, pod: Object, node_name: str) -> None:
@@ -81,9 +78,7 @@ class PlacementPoints:
             if status.is_wait:
                 timeouts[name] = min(timeout_ms, MAX_PERMIT_TIMEOUT_MS)
             elif not status.is_success:
-                if status.is_rejected:
-                    return status.with_plugin(name), {}
-                return Status(Code.ERROR, f'running Permit plugin "{name}": {status.message}', plugin=name), {}
+                return not_success_at("Permit", status, name).with_plugin(name), {}
         if not timeouts:
             return SUCCESS, {}
         name = pod["metadata"]["name"]
@@ -151,11 +146,8 @@ class PlacementPoints:
             began_ms = self.now_ms
             status = await plugin.pre_bind(state, pod, node_name)
             self.metrics.ran("PreBind", name, status, self.now_ms - began_ms)
-            if status.is_success:
-                continue
-            if status.is_rejected:
-                return status.with_plugin(name)
-            return Status(Code.ERROR, f'running PreBind plugin "{name}": {status.message}')
+            if not status.is_success:
+                return not_success_at("PreBind", status, name)
         return SUCCESS
 
     @counted_while_waiting("Bind")
@@ -174,10 +166,7 @@ class PlacementPoints:
                 continue
             if status.is_success:
                 return SUCCESS
-            name = name_of(plugin)
-            if status.is_rejected:
-                return status.with_plugin(name)
-            return Status(Code.ERROR, f'running Bind plugin "{name}": {status.message}')
+            return not_success_at("Bind", status, name_of(plugin))
         return SKIP
 
     def run_post_bind(self, state: CycleState, pod: Object, node_name: str) -> None:

@@ -1,6 +1,7 @@
 """Verdicts that the framework makes itself, and whose they are.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins, RunPreFilterPlugins),
+Upstream: pkg/scheduler/framework/runtime/framework.go (RunFilterPlugins, RunPreFilterPlugins,
+RunReservePluginsReserve, RunPermitPlugins, RunPreBindPlugins, RunBindPlugins),
 pkg/scheduler/schedule_one.go (findNodesThatFitPod)
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 from k8slab.scheduler.framework import Code, PreFilterResult, Status
 
-__all__ = ["left_out_by", "name_of", "narrowed", "nobody_left", "signed_filter_status"]
+__all__ = ["left_out_by", "name_of", "narrowed", "nobody_left", "not_success_at", "signed_filter_status"]
 
 
 def name_of(plugin: Any) -> str:
@@ -25,6 +26,13 @@ def signed_filter_status(status: Status, plugin: str) -> Status:
     if status.is_rejected:
         return status.with_plugin(plugin)
     return Status(Code.ERROR, f'running "{plugin}" filter plugin: {status.message}', plugin=plugin)
+
+
+def not_success_at(point: str, status: Status, plugin: str) -> Status:
+    """What ends the cycle behind the choice of a Node: a rejection, signed; all other codes become Error."""
+    if status.is_rejected:
+        return status.with_plugin(plugin)
+    return Status(Code.ERROR, f'running {point} plugin "{plugin}": {status.message}')
 
 
 def left_out_by(plugins: Sequence[str]) -> Status:
