@@ -49,6 +49,7 @@ from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.pod_group_cycle import (
     GroupPlan,
+    assume,
     failure_of,
     in_group_order,
     placed_on,
@@ -294,7 +295,7 @@ class Scheduler:
                 await self._handle_failure(self._framework_of(info.pod), info, wrong, Diagnosis(), "")
             return
         framework = self._framework_of(first.pod)
-        plan = plan_group(framework, self.cache, self._snapshot, members)
+        plan = await plan_group(framework, self.cache, self._snapshot, members)
         trace.emit(
             "schedule.group",
             self.component.name,
@@ -329,13 +330,11 @@ class Scheduler:
         return self.cache.is_assumed(pod_key(pod))
 
     def _assume(self, placed: Object, node: str) -> Status:
-        """Count the Pod on its Node from now on. Error when the cache knows it already."""
-        try:
-            self.cache.assume(placed, node)
-        except ValueError as error:
-            return Status(Code.ERROR, str(error))
-        self.nominator.delete(placed)
-        return SUCCESS
+        """Count the Pod on its Node from now on, and no longer as nominated."""
+        status = assume(self.cache, placed, node)
+        if status.is_success:
+            self.nominator.delete(placed)
+        return status
 
     def _activate_asked_for(self, result: ScheduleResult) -> None:
         """Plugins may ask that other Pods are tried at once, when this one has come so far."""
