@@ -185,7 +185,7 @@ class SchedulingAlgorithm:
         if result.status is not SUCCESS:
             return None
         if feasible and framework.extenders:
-            feasible = await self._ask_extenders(pod, snapshot, feasible, result)
+            feasible = await self._ask_extenders(pod, feasible, result)
             if result.status is not SUCCESS:
                 return None
         if not feasible:
@@ -193,16 +193,13 @@ class SchedulingAlgorithm:
             return None
         return feasible
 
-    async def _ask_extenders(
-        self, pod: Object, snapshot: Snapshot, feasible: list[NodeInfo], result: ScheduleResult
-    ) -> list[NodeInfo]:
+    async def _ask_extenders(self, pod: Object, feasible: list[NodeInfo], result: ScheduleResult) -> list[NodeInfo]:
         """The Nodes that extenders leave; Error in `result.status` when one fails that may not be ignored."""
         try:
             left = await self.framework.extenders.filter(pod, feasible, result.diagnosis)
         except ExtenderError as error:
             result.status = Status(Code.ERROR, str(error))
             return []
-        self.framework.use_snapshot(snapshot)  # somebody may have asked for an explanation while we waited
         if len(left) != len(feasible):
             result.diagnosis.unschedulable_plugins[EXTENDER] = None
         return left
