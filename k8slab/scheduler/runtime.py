@@ -16,7 +16,7 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.transport import HTTPCaller
-from k8slab.scheduler.config_extender import Extender
+from k8slab.scheduler.config_extender import Extender, resources_ignored_by_scheduler
 from k8slab.scheduler.extender import EXTENDER, Extenders, at_once
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
@@ -103,7 +103,8 @@ class Framework(PlacementPoints):
     Use `from_profile`. `loop` is needed only where plugins make Pods wait or ask for the time; `client` only to bind.
     `lister`: Namespaces, Services and owners of Pods that plugins look up; None: there are none. `nominator` may be
     shared with others. Preemption asks `pdbs` (a function) for the disruption budgets and `is_preempting`.
-    `extenders` are asked through `http`; `activator` carries `activate` out.
+    `extenders` are asked through `http`; `activator` carries `activate` out. NodeResourcesFit leaves out what extenders
+    take off its hands, and (where they are not asked) `ignored_resources`.
     """
 
     def __init__(
@@ -120,6 +121,7 @@ class Framework(PlacementPoints):
         nominator: Nominator | None = None,
         extenders: Sequence[Extender] = (),
         http: HTTPCaller | None = None,
+        ignored_resources: Sequence[str] = (),
         percentage_of_nodes_to_score: int = 0,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
@@ -144,7 +146,8 @@ class Framework(PlacementPoints):
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
-        self.plugins = make_plugins(profile, plugins, features, self, self.extenders.ignored_resources)
+        ignored = [*resources_ignored_by_scheduler(extenders), *ignored_resources]
+        self.plugins = make_plugins(profile, plugins, features, self, ignored)
         self._weights: dict[str, int] = {}
         self._arrange()
         self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
@@ -164,6 +167,7 @@ class Framework(PlacementPoints):
         nominator: Nominator | None = None,
         extenders: Sequence[Extender] = (),
         http: HTTPCaller | None = None,
+        ignored_resources: Sequence[str] = (),
         percentage_of_nodes_to_score: int = 0,
         metrics: SchedulerMetrics | None = None,
     ) -> Framework:
@@ -188,6 +192,7 @@ class Framework(PlacementPoints):
             nominator=nominator,
             extenders=extenders,
             http=http,
+            ignored_resources=ignored_resources,
             percentage_of_nodes_to_score=percentage_of_nodes_to_score,
             metrics=metrics,
         )
@@ -196,12 +201,13 @@ class Framework(PlacementPoints):
     def from_config(cls, config: KubeSchedulerConfiguration, scheduler_name: str = "", **options: Any) -> Framework:
         """A framework for one profile of a configuration: the first, or the one called `scheduler_name`.
 
-        `options`: as for `from_profile`. ValueError when there is no such profile.
+        `options`: as for `from_profile`; its extenders are not among them. ValueError when there is no such profile.
         """
         names = [profile.scheduler_name for profile in config.profiles]
         if scheduler_name and scheduler_name not in names:
             raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
         profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
+        options["ignored_resources"] = resources_ignored_by_scheduler(config.extenders)
         return cls.from_profile(profile, percentage_of_nodes_to_score=config.percentage_of_nodes_to_score, **options)
 
     def _arrange(self) -> None:
