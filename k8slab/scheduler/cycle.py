@@ -134,18 +134,17 @@ class SchedulingAlgorithm:
     async def cycle(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
         """`schedule` that waits where extenders have to be asked. Without extenders it waits for nobody."""
         framework = self.framework
+        began_ms = framework.now_ms
         framework.use_snapshot(snapshot)
         result = ScheduleResult("", SUCCESS)
         result.state.write(PODS_TO_ACTIVATE, {})
-        if not snapshot.nodes:
-            result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
-            return result
-        if explain:
+        if explain and snapshot.nodes:
             result.explanation = framework.explain(pod, snapshot)
         memo = None if explain or self.memo is None else self._entries(pod, snapshot, self.memo)
         feasible = await self._find_feasible(pod, snapshot, result, memo)
         if result.status is SUCCESS and feasible is not None:
             await self._choose(pod, feasible, result, memo)
+        framework.metrics.scheduling_algorithm_duration.observe(framework.now_ms - began_ms)
         return result
 
     def _entries(self, pod: Object, snapshot: Snapshot, memo: NodeMemo) -> dict[str, Entry] | None:
@@ -160,6 +159,9 @@ class SchedulingAlgorithm:
         """The feasible Nodes; None with `result.status` set when there are none."""
         framework, diagnosis = self.framework, result.diagnosis
         nodes: Sequence[NodeInfo] = snapshot.nodes
+        if not nodes:
+            result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
+            return None
         names, status, narrowed_by = framework.run_pre_filter(result.state, pod, nodes)
         if status is not SUCCESS:
             if not status.is_rejected:

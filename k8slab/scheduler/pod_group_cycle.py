@@ -7,8 +7,8 @@ in the reverse order, so that a group that does not fit has held nothing when th
 action of the loop, unless extenders have to be asked: then the places are held while they think.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go (podGroupSchedulingDefaultAlgorithm), v1.36
-Simplified: no preemption for a group (a member that would need it counts as rejected), no placements (gate
-TopologyAwareWorkloadScheduling), and nobody writes the group's status.
+Simplified: no preemption for a group (PostFilter is asked, but a member that would need it counts as rejected, and
+nobody is evicted), no placements (gate TopologyAwareWorkloadScheduling), and nobody writes the group's status.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ async def plan_group(
     """Try the members in their order. Leaves cache and plugins as they were."""
     plan = GroupPlan(status=Status(Code.UNSCHEDULABLE, GROUP_UNSCHEDULABLE))
     held: list[tuple[Object, ScheduleResult]] = []
+    began_ms = framework.now_ms
     for info in members:
         cache.update_snapshot(snapshot)
         member = await _plan_member(framework, cache, snapshot, info, held)
@@ -121,6 +122,7 @@ async def plan_group(
             break
     for placed, result in reversed(held):
         _give_back(framework, cache, placed, result)
+    framework.metrics.podgroup_scheduling_algorithm_duration.observe(framework.now_ms - began_ms)
     return plan
 
 

@@ -241,7 +241,6 @@ class Scheduler:
         info.attempted_ms = self.loop.clock.now_ms
         self.cache.update_snapshot(self._snapshot)
         result = await framework.algorithm.cycle(info.pod, self._snapshot)
-        self.metrics.scheduling_algorithm_duration.observe(0)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
             nominated = _nomination(framework, result)
@@ -320,6 +319,8 @@ class Scheduler:
                 failed.append((info, *failure))
         for info, diagnosis, status in failed:
             await self._handle_failure(framework, info, status, diagnosis, "")
+        took_ms = self.loop.clock.now_ms - members[0].attempted_ms
+        self.metrics.group_attempted(plan.status, framework.profile_name, took_ms)
 
     def _should_skip(self, pod: Object) -> bool:
         """Pods being deleted, and Pods assumed already, are not scheduled."""

@@ -376,6 +376,25 @@ def names(result: ScheduleResult) -> tuple[str, list[str]] | None:
     return choice.node, [victim.key for victim in choice.victims]
 
 
+def test_victims_are_counted_when_they_are_told_to_go() -> None:
+    """Two victims were chosen: the extender spares one of them, or (its answer is an error) both."""
+
+    def counted(answer: Any) -> float:
+        world = ExtendedWorld(Recorded(preempt=answer).handle, preemptVerb="preempt")
+        for name in "ab":
+            low = [pod(f"{number}{name}", "2", node_name=name, priority=1) for number in (1, 2)]
+            for victim in low:
+                world.server.put(PODS, {**victim, "status": {"phase": "Running"}})
+        world.run(50)
+        world.server.put(PODS, pod("vip", "4", priority=5))
+        world.run(50)
+        return world.scheduler.metrics.value("scheduler_preemption_victims_sum")
+
+    one = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "uid-default-1a"}]}}}
+    assert counted(one) == 1
+    assert counted({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "nobody"}]}}}) == 0
+
+
 def test_an_extender_is_sent_uids_and_picks_the_node() -> None:
     result, extender = preempting(lambda args: {"NodeNameToMetaVictims": {"b": args["NodeNameToMetaVictims"]["b"]}})
     assert names(result) == ("b", ["default/vb"])
@@ -514,6 +533,8 @@ def test_the_next_pod_waits_for_the_extender_too() -> None:
         ("default/one", "200", 300),
         ("default/two", "200", 300),
     ]
+    value = world.scheduler.metrics.value
+    assert value("scheduler_scheduling_algorithm_duration_seconds_sum") == 0.6, "a cycle lasts as long as its extender"
 
 
 def test_an_extender_that_hangs_costs_the_pod_five_seconds_and_the_attempt() -> None:
