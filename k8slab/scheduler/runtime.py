@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from k8slab.api.features import FeatureGates
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.api.pods import pod_priority
 from k8slab.api.transport import HTTPCaller
 from k8slab.scheduler.config_extender import Extender, resources_ignored_by_scheduler
 from k8slab.scheduler.extender import EXTENDER, Extenders, at_once
@@ -53,6 +54,7 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
     SignPlugin,
     Status,
+    uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.manifest_check import check_pod
@@ -395,8 +397,8 @@ class Framework(PlacementPoints):
         promised = self.nominator.for_node(node_name)
         if not promised:
             return promised
-        mine = PodInfo(pod)
-        return [info for info in promised if info.priority >= mine.priority and info.uid != mine.uid]
+        priority, uid = pod_priority(pod), uid_of(pod)
+        return [info for info in promised if info.priority >= priority and info.uid != uid]
 
     def run_filter_with_nominated(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         """Filter twice where Pods are nominated for the Node: with them, and without them.
