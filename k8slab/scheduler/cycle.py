@@ -109,7 +109,9 @@ class ScheduleResult:
 
 
 class SchedulingAlgorithm:
-    """The pure half of a scheduler for one profile: no clock, no API. It remembers where the last sample ended.
+    """What a scheduler does for one Pod in one profile: decides, with no API. It remembers where the last sample ended.
+
+    Pure where nobody is asked beside the plugins. Where extenders are, `cycle` waits for each answer.
 
     `rng` breaks ties among the best Nodes (replays of recorded clusters put the recorded choice in the place of
     `break_tie`, which is given the Pod and their names). `memo` False works every verdict out anew.
