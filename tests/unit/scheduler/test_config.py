@@ -10,7 +10,15 @@ import pytest
 
 from k8slab.api.features import FeatureGates
 from k8slab.cluster import Cluster
-from k8slab.scheduler import ConfigError, Extender, Framework, KubeSchedulerConfiguration, Profile, Snapshot
+from k8slab.scheduler import (
+    REGISTRY,
+    ConfigError,
+    Extender,
+    Framework,
+    KubeSchedulerConfiguration,
+    Profile,
+    Snapshot,
+)
 from k8slab.scheduler.config_args import ARGS, checked_args
 from k8slab.scheduler.go_duration import format_duration, parse_duration_ns
 from tests.scheduling import node, pod
@@ -108,6 +116,11 @@ def test_contention_profiling_follows_profiling() -> None:
 )
 def test_arguments_get_upstreams_defaults(plugin: str, given: dict[str, Any], filled: dict[str, Any]) -> None:
     assert checked_args(plugin, given, FeatureGates("1.36")) == filled
+
+
+@pytest.mark.parametrize("plugin", REGISTRY)
+def test_a_plugin_made_by_hand_fills_in_its_arguments_itself(plugin: str) -> None:
+    assert REGISTRY[plugin]({}, Framework.from_profile()).name == plugin
 
 
 def test_arguments_that_need_a_gate_have_no_default_without_it() -> None:
