@@ -13,10 +13,10 @@
 
 `Framework` runs a profile's plugins and needs nothing else: `schedule` picks a Node, `explain` asks every plugin about
 every Node. `SchedulingQueue` and `Cache` are plain mechanisms too. `Scheduler` is the process that ties them to an API
-server: informers feed queue and cache, one task decides, one task a Pod binds.
+server: informers feed queue and cache, one task decides (and waits for extenders, if any), one task a Pod binds.
 
 Duties of the caller: whoever uses `schedule` counts the Pod on its Node before the next call (`Snapshot.assume`);
-plugins never change Pods or Nodes; handlers and everything up to Permit never wait.
+plugins never change Pods or Nodes, and never wait in anything up to Permit; nor do handlers.
 
 Upstream: pkg/scheduler, cmd/kube-scheduler (v1.36)
 Simplified: no leader election.

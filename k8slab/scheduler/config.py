@@ -120,6 +120,10 @@ class KubeSchedulerConfiguration:
     delay_cache_until_active: bool = False
     api_version: str = API_VERSION
 
+    def __post_init__(self) -> None:
+        if not self.profiles:
+            raise ValueError("profiles: Required value")
+
     @classmethod
     def from_yaml(
         cls, text: str | bytes, *, source: str = "", features: Gates | None = None

@@ -11,13 +11,19 @@ Upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go (Extender), pkg/s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from k8slab.api.go_duration import parse_duration_ns
 
-__all__ = ["DEFAULT_EXTENDER_TIMEOUT_MS", "Extender", "ExtenderManagedResource", "ExtenderTLSConfig"]
+__all__ = [
+    "DEFAULT_EXTENDER_TIMEOUT_MS",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
+    "resources_ignored_by_scheduler",
+]
 
 DEFAULT_EXTENDER_TIMEOUT_MS = 5_000
 """How long a call to an extender may take where `httpTimeout` does not say."""
@@ -89,6 +95,12 @@ class Extender:
             ),
             ignorable=bool(raw.get("ignorable")),
         )
+
+
+def resources_ignored_by_scheduler(extenders: Iterable[Extender]) -> list[str]:
+    """Extended resources that NodeResourcesFit leaves to extenders."""
+    resources = (resource for extender in extenders for resource in extender.managed_resources)
+    return [resource.name for resource in resources if resource.ignored_by_scheduler]
 
 
 def _tls_config(raw: Mapping[str, Any]) -> ExtenderTLSConfig:

@@ -110,7 +110,9 @@ class ScheduleResult:
 
 
 class SchedulingAlgorithm:
-    """The pure half of a scheduler for one profile: no clock, no API. It remembers where the last sample ended.
+    """What a scheduler does for one Pod in one profile: decides, with no API. It remembers where the last sample ended.
+
+    Pure where nobody is asked beside the plugins. Where extenders are, `cycle` waits for each answer.
 
     `rng` breaks ties among the best Nodes (replays of recorded clusters put the recorded choice in the place of
     `break_tie`, which is given the Pod and their names). `memo` False works every verdict out anew.
@@ -135,18 +137,17 @@ class SchedulingAlgorithm:
     async def cycle(self, pod: Object, snapshot: Snapshot, *, explain: bool = False) -> ScheduleResult:
         """`schedule` that waits where extenders have to be asked. Without extenders it waits for nobody."""
         framework = self.framework
+        began_ms = framework.now_ms
         framework.use_snapshot(snapshot)
         result = ScheduleResult("", SUCCESS)
         result.state.write(PODS_TO_ACTIVATE, {})
-        if not snapshot.nodes:
-            result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
-            return result
-        if explain:
+        if explain and snapshot.nodes:
             result.explanation = framework.explain(pod, snapshot)
         memo = None if explain or self.memo is None else self._entries(pod, snapshot, self.memo)
         feasible = await self._find_feasible(pod, snapshot, result, memo)
         if result.status is SUCCESS and feasible is not None:
             await self._choose(pod, feasible, result, memo)
+        framework.metrics.scheduling_algorithm_duration.observe(framework.now_ms - began_ms)
         return result
 
     def _entries(self, pod: Object, snapshot: Snapshot, memo: NodeMemo) -> dict[str, Entry] | None:
@@ -161,6 +162,9 @@ class SchedulingAlgorithm:
         """The feasible Nodes; None with `result.status` set when there are none."""
         framework, diagnosis = self.framework, result.diagnosis
         nodes: Sequence[NodeInfo] = snapshot.nodes
+        if not nodes:
+            result.status = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, NO_NODES_MESSAGE)
+            return None
         names, status, narrowed_by = framework.run_pre_filter(result.state, pod, nodes)
         if status is not SUCCESS:
             if not status.is_rejected:
@@ -186,7 +190,7 @@ class SchedulingAlgorithm:
         if result.status is not SUCCESS:
             return None
         if feasible and framework.extenders:
-            feasible = await self._ask_extenders(pod, snapshot, feasible, result)
+            feasible = await self._ask_extenders(pod, feasible, result)
             if result.status is not SUCCESS:
                 return None
         if not feasible:
@@ -194,16 +198,13 @@ class SchedulingAlgorithm:
             return None
         return feasible
 
-    async def _ask_extenders(
-        self, pod: Object, snapshot: Snapshot, feasible: list[NodeInfo], result: ScheduleResult
-    ) -> list[NodeInfo]:
+    async def _ask_extenders(self, pod: Object, feasible: list[NodeInfo], result: ScheduleResult) -> list[NodeInfo]:
         """The Nodes that extenders leave; Error in `result.status` when one fails that may not be ignored."""
         try:
             left = await self.framework.extenders.filter(pod, feasible, result.diagnosis)
         except ExtenderError as error:
             result.status = Status(Code.ERROR, str(error))
             return []
-        self.framework.use_snapshot(snapshot)  # somebody may have asked for an explanation while we waited
         if len(left) != len(feasible):
             result.diagnosis.unschedulable_plugins[EXTENDER] = None
         return left

@@ -68,6 +68,7 @@ class Executor:
         self._loop, self._component, self._client = loop, component, client
         self._nominator, self._around = nominator, around
         self._with_generation = with_generation
+        self.on_start: Callable[[int], None] = lambda victims: None
         self.on_done: Callable[[str, int], None] = lambda result, took_ms: None
         self._preempting: dict[str, str] = {}  # uid -> key of the last victim, "" until it is its turn
 
@@ -83,11 +84,13 @@ class Executor:
         """Evict in a task of its own; the Pod is held back from now on. Victims that are leaving already are left."""
         victims = _staying(choice)
         if victims:
+            self.on_start(len(choice.victims))
             self._preempting[uid_of(preemptor)] = ""
             self._component.spawn(f"preempt/{pod_key(preemptor)}", self._evict_beside(choice, preemptor, victims))
 
     async def evict(self, choice: Candidate, preemptor: Object) -> str:
         """Evict now, before the next Pod is looked at (before 1.33). Returns the error, "" when all went well."""
+        self.on_start(len(choice.victims))
         for victim in _staying(choice):
             if error := await self._evict_one(choice, preemptor, victim):
                 return error

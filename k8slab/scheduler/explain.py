@@ -100,10 +100,17 @@ class Explanation:
 
 
 def explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanation:
-    """Ask every plugin about every Node of `snapshot`, in the snapshot's order."""
+    """Ask every plugin about every Node of `snapshot`, in the snapshot's order.
+
+    Plugins see `snapshot` meanwhile, and then again what they saw before: a cycle may be waiting for an extender.
+    """
+    before = framework.snapshot()
     framework.use_snapshot(snapshot)
-    with framework.without_memory():
-        return _explain(framework, pod, snapshot)
+    try:
+        with framework.without_memory():
+            return _explain(framework, pod, snapshot)
+    finally:
+        framework.use_snapshot(before)
 
 
 def _explain(framework: Framework, pod: Object, snapshot: Snapshot) -> Explanation:

@@ -249,12 +249,6 @@ class Extenders:
             extender.lane = lane
 
     @property
-    def ignored_resources(self) -> list[str]:
-        """Extended resources that NodeResourcesFit leaves to extenders."""
-        resources = (resource for extender in self._all for resource in extender.config.managed_resources)
-        return [resource.name for resource in resources if resource.ignored_by_scheduler]
-
-    @property
     def choose_nodes(self) -> bool:
         """Whether any of them filters or scores: then one feasible Node is not enough."""
         return any(extender.config.filter_verb or extender.config.prioritize_verb for extender in self._all)

@@ -15,7 +15,7 @@ A running `Scheduler` has them as `scheduler.metrics`: `value` sums the series w
 `/metrics`.
 
 Upstream: pkg/scheduler/metrics/metrics.go, profile_metrics.go; Prometheus' text format 0.0.4
-Simplified: durations are in virtual time, and what takes no virtual time, such as a whole scheduling cycle, measures 0;
+Simplified: durations are in virtual time, and what takes none, such as a cycle without extenders, measures 0;
 `plugin_execution_duration_seconds` has every cycle instead of one in ten, and not Filter and Score, which run once a
 Node. No series for batching and for API calls of the dispatcher, which are not simulated.
 """
@@ -242,7 +242,8 @@ class SchedulerMetrics:
         self.preemption_goroutines_execution = Counter(
             "preemption_goroutines_execution_total", "Number of preemption goroutines executed.", ("result",)
         )
-        left_out: list[Any] = []
+        groups = self._add_pod_groups()
+        left_out: list[Any] = [] if features.enabled("GenericWorkload") else groups
         if not features.enabled("SchedulerQueueingHints"):
             left_out += [self.queueing_hint_execution_duration, self.inflight_events]
         if not features.enabled("SchedulerAsyncPreemption"):
@@ -252,6 +253,30 @@ class SchedulerMetrics:
             (family for family in vars(self).values() if isinstance(family, kinds) and family not in left_out),
             key=lambda family: family.name,
         )
+
+    def _add_pod_groups(self) -> list[Any]:
+        self.podgroup_schedule_attempts = Counter(
+            "podgroup_schedule_attempts_total",
+            "Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be "
+            "scheduled, while 'error' means an internal scheduler problem.",
+            ("result", "profile"),
+        )
+        self.podgroup_scheduling_attempt_duration = Histogram(
+            "podgroup_scheduling_attempt_duration_seconds",
+            "Pod group scheduling attempt latency in seconds",
+            (0.001, 2, 15),
+            ("result", "profile"),
+        )
+        self.podgroup_scheduling_algorithm_duration = Histogram(
+            "podgroup_scheduling_algorithm_duration_seconds",
+            "Pod group scheduling algorithm latency in seconds",
+            (0.001, 2, 15),
+        )
+        return [
+            self.podgroup_schedule_attempts,
+            self.podgroup_scheduling_attempt_duration,
+            self.podgroup_scheduling_algorithm_duration,
+        ]
 
     # -- counting ----------------------------------------------------------------------------------
 
@@ -285,6 +310,12 @@ class SchedulerMetrics:
         self.schedule_attempts.inc(result, profile)
         self.scheduling_attempt_duration.observe(took_ms, result, profile)
 
+    def group_attempted(self, status: Status, profile: str, took_ms: int) -> None:
+        """The cycle of a pod group ended with `status`."""
+        result = "scheduled" if status.is_success else "unschedulable" if status.is_rejected else "error"
+        self.podgroup_schedule_attempts.inc(result, profile)
+        self.podgroup_scheduling_attempt_duration.observe(took_ms, result, profile)
+
     def scheduled(self, info: QueuedPodInfo, profile: str, now_ms: int) -> None:
         """A Pod was bound."""
         self.attempted("scheduled", profile, now_ms - info.attempted_ms)
@@ -304,6 +335,7 @@ class SchedulerMetrics:
         self.goroutines.read = lambda: {("binding",): bindings()}
         self.unschedulable_pods.read = lambda: _by_plugin(queue.infos())
         queue.on_hint = lambda *labels: self.queueing_hint_execution_duration.observe(0, *labels)
+        executor.on_start = self.preemption_victims.observe
         executor.on_done = self._preempted
 
     def _preempted(self, result: str, took_ms: int) -> None:

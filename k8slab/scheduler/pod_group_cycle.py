@@ -3,11 +3,12 @@
 One member after the other is filtered, scored, assumed, reserved and asked in Permit, on the same Nodes; the next one
 sees the places of those before. If Permit says Success for one (the quorum is reached), the group fits: the members
 that found a place are bound. If it says only Wait, nobody is. Either way every place is given back before the answer,
-in the reverse order, so that a group that does not fit has held nothing when the next Pod is looked at.
+in the reverse order, so that a group that does not fit has held nothing when the next Pod is looked at. All this is one
+action of the loop, unless extenders have to be asked: then the places are held while they think.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go (podGroupSchedulingDefaultAlgorithm), v1.36
-Simplified: no preemption for a group (a member that would need it counts as rejected), no placements (gate
-TopologyAwareWorkloadScheduling), and nobody writes the group's status.
+Simplified: no preemption for a group (PostFilter is asked, but a member that would need it counts as rejected, and
+nobody is evicted), no placements (gate TopologyAwareWorkloadScheduling), and nobody writes the group's status.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from k8slab.scheduler.snapshot import Snapshot
 __all__ = [
     "GroupPlan",
     "MemberPlan",
+    "assume",
     "failure_of",
     "in_group_order",
     "plan_group",
@@ -87,13 +89,25 @@ def rejected_at(node: str, status: Status) -> tuple[Diagnosis, Status]:
     return diagnosis, Status(status.code, str(FitError(1, diagnosis)))
 
 
-def plan_group(framework: Framework, cache: Cache, snapshot: Snapshot, members: Sequence[QueuedPodInfo]) -> GroupPlan:
+def assume(cache: Cache, placed: Object, node: str) -> Status:
+    """Count the Pod on its Node from now on. Error when the cache knows it already."""
+    try:
+        cache.assume(placed, node)
+    except ValueError as error:
+        return Status(Code.ERROR, str(error))
+    return SUCCESS
+
+
+async def plan_group(
+    framework: Framework, cache: Cache, snapshot: Snapshot, members: Sequence[QueuedPodInfo]
+) -> GroupPlan:
     """Try the members in their order. Leaves cache and plugins as they were."""
     plan = GroupPlan(status=Status(Code.UNSCHEDULABLE, GROUP_UNSCHEDULABLE))
     held: list[tuple[Object, ScheduleResult]] = []
+    began_ms = framework.now_ms
     for info in members:
         cache.update_snapshot(snapshot)
-        member = _plan_member(framework, cache, snapshot, info, held)
+        member = await _plan_member(framework, cache, snapshot, info, held)
         plan.members.append(member)
         if member.status is SUCCESS and member.permit.is_success:
             plan.status = SUCCESS
@@ -102,6 +116,7 @@ def plan_group(framework: Framework, cache: Cache, snapshot: Snapshot, members: 
             break
     for placed, result in reversed(held):
         _give_back(framework, cache, placed, result)
+    framework.metrics.podgroup_scheduling_algorithm_duration.observe(framework.now_ms - began_ms)
     return plan
 
 
@@ -121,18 +136,20 @@ def failure_of(plan: GroupPlan, member: MemberPlan | None) -> tuple[Diagnosis, S
     return diagnosis, status
 
 
-def _plan_member(
+async def _plan_member(
     framework: Framework,
     cache: Cache,
     snapshot: Snapshot,
     info: QueuedPodInfo,
     held: list[tuple[Object, ScheduleResult]],
 ) -> MemberPlan:
-    result = framework.schedule(info.pod, snapshot)
+    result = await framework.algorithm.cycle(info.pod, snapshot)
     if result.status is not SUCCESS:
         return MemberPlan(info, result, result.status)
     placed = placed_on(info.pod, result.node)
-    cache.assume(placed, result.node)
+    status = assume(cache, placed, result.node)
+    if not status.is_success:  # bound by somebody else while an extender was thinking
+        return MemberPlan(info, result, status)
     status = framework.run_reserve(result.state, placed, result.node)
     permit = framework.ask_permit(result.state, placed, result.node)[0] if status.is_success else status
     if not (permit.is_success or permit.is_wait):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, TypeVar, Unpack
 from k8slab.api.features import FeatureGates
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
+from k8slab.api.pods import pod_priority
 from k8slab.api.transport import HTTPCaller
-from k8slab.scheduler.config_extender import Extender
+from k8slab.scheduler.config_extender import Extender, resources_ignored_by_scheduler
 from k8slab.scheduler.extender import EXTENDER, Extenders, at_once
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
@@ -53,6 +54,7 @@ from k8slab.scheduler.framework import (
     ScorePlugin,
     SignPlugin,
     Status,
+    uid_of,
 )
 from k8slab.scheduler.listers import ObjectLister
 from k8slab.scheduler.manifest_check import check_pod
@@ -111,6 +113,7 @@ class FrameworkOptions(TypedDict, total=False):
     `registry`: out-of-tree plugins, name -> class, beside the in-tree ones. `loop` is needed only where plugins make
     Pods wait or ask for the time; `client` only to bind. `lister`: Namespaces, Services and owners of Pods that plugins
     look up; None: there are none. `memo` False works out every verdict anew. `extenders` are asked through `http`.
+    NodeResourcesFit leaves out what they take off its hands, and (where they are not asked) `ignored_resources`.
     `percentage_of_nodes_to_score` counts where the profile has none. `nominator` and `metrics` may be shared with
     others.
     """
@@ -125,6 +128,7 @@ class FrameworkOptions(TypedDict, total=False):
     nominator: Nominator | None
     extenders: Sequence[Extender]
     http: HTTPCaller | None
+    ignored_resources: Sequence[str]
     percentage_of_nodes_to_score: int
     metrics: SchedulerMetrics | None
 
@@ -150,6 +154,7 @@ class Framework(PlacementPoints):
         nominator: Nominator | None = None,
         extenders: Sequence[Extender] = (),
         http: HTTPCaller | None = None,
+        ignored_resources: Sequence[str] = (),
         percentage_of_nodes_to_score: int = 0,
         metrics: SchedulerMetrics | None = None,
     ) -> None:
@@ -174,9 +179,8 @@ class Framework(PlacementPoints):
         self._snapshot = Snapshot()
         self._tallies = Tallies() if memo else None
         self._waiting: dict[str, WaitingPod] = {}
-        self.plugins = make_plugins(
-            profile, known_plugins(registry or {}), self.features, self, self.extenders.ignored_resources
-        )
+        ignored = [*resources_ignored_by_scheduler(extenders), *ignored_resources]
+        self.plugins = make_plugins(profile, known_plugins(registry or {}), self.features, self, ignored)
         self._weights: dict[str, int] = {}
         self._arrange()
         self.algorithm = SchedulingAlgorithm(self, self.rng, memo=memo)
@@ -196,13 +200,14 @@ class Framework(PlacementPoints):
     ) -> Framework:
         """A framework for one profile of a configuration: the first, or the one called `scheduler_name`.
 
-        `options`: as for `from_profile`. ValueError when there is no such profile.
+        `options`: as for `from_profile`; its extenders are not among them. ValueError when there is no such profile.
         """
         names = [profile.scheduler_name for profile in config.profiles]
         if scheduler_name and scheduler_name not in names:
             raise ValueError(f"scheduler_name: {scheduler_name!r}, expected one of {', '.join(names)}")
         profile = config.profiles[names.index(scheduler_name) if scheduler_name else 0]
         options.setdefault("percentage_of_nodes_to_score", config.percentage_of_nodes_to_score)
+        options.setdefault("ignored_resources", resources_ignored_by_scheduler(config.extenders))
         return cls.from_profile(profile, **options)
 
     def _arrange(self) -> None:
@@ -390,8 +395,8 @@ class Framework(PlacementPoints):
         promised = self.nominator.for_node(node_name)
         if not promised:
             return promised
-        mine = PodInfo(pod)
-        return [info for info in promised if info.priority >= mine.priority and info.uid != mine.uid]
+        priority, uid = pod_priority(pod), uid_of(pod)
+        return [info for info in promised if info.priority >= priority and info.uid != uid]
 
     def run_filter_with_nominated(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         """Filter twice where Pods are nominated for the Node: with them, and without them.

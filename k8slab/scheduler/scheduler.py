@@ -51,6 +51,7 @@ from k8slab.scheduler.metrics import SchedulerMetrics
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 from k8slab.scheduler.pod_group_cycle import (
     GroupPlan,
+    assume,
     failure_of,
     in_group_order,
     plan_group,
@@ -235,7 +236,6 @@ class Scheduler:
         info.attempted_ms = self.loop.clock.now_ms
         self.cache.update_snapshot(self._snapshot)
         result = await framework.algorithm.cycle(info.pod, self._snapshot)
-        self.metrics.scheduling_algorithm_duration.observe(0)
         if result.status is not SUCCESS:
             await self._preempt(info, result)
             nominated = _nomination(framework, result)
@@ -289,7 +289,7 @@ class Scheduler:
                 await self._handle_failure(self._framework_of(info.pod), info, wrong, Diagnosis(), "")
             return
         framework = self._framework_of(first.pod)
-        plan = plan_group(framework, self.cache, self._snapshot, members)
+        plan = await plan_group(framework, self.cache, self._snapshot, members)
         trace.emit(
             "schedule.group",
             self.component.name,
@@ -314,6 +314,8 @@ class Scheduler:
                 failed.append((info, *failure))
         for info, diagnosis, status in failed:
             await self._handle_failure(framework, info, status, diagnosis, "")
+        took_ms = self.loop.clock.now_ms - members[0].attempted_ms
+        self.metrics.group_attempted(plan.status, framework.profile_name, took_ms)
 
     def _should_skip(self, pod: Object) -> bool:
         """Pods being deleted, and Pods assumed already, are not scheduled."""
@@ -324,13 +326,11 @@ class Scheduler:
         return self.cache.is_assumed(pod_key(pod))
 
     def _assume(self, placed: Object, node: str) -> Status:
-        """Count the Pod on its Node from now on. Error when the cache knows it already."""
-        try:
-            self.cache.assume(placed, node)
-        except ValueError as error:
-            return Status(Code.ERROR, str(error))
-        self.nominator.delete(placed)
-        return SUCCESS
+        """Count the Pod on its Node from now on, and no longer as nominated."""
+        status = assume(self.cache, placed, node)
+        if status.is_success:
+            self.nominator.delete(placed)
+        return status
 
     def _activate_asked_for(self, result: ScheduleResult) -> None:
         """Plugins may ask that other Pods are tried at once, when this one has come so far."""

@@ -37,10 +37,10 @@ from k8slab.scheduler import (
     Explanation,
     Framework,
     KubeSchedulerConfiguration,
-    Profile,
     ScheduleResult,
     Snapshot,
 )
+from k8slab.scheduler.config_extender import resources_ignored_by_scheduler
 from k8slab.scheduler.framework import namespace_of, pod_key, scheduler_name
 from k8slab.scheduler.nominator import Nominator, nominated_node_name
 
@@ -109,17 +109,21 @@ class Finding:
 def frameworks_for(
     snapshot: ClusterSnapshot, config: KubeSchedulerConfiguration | None = None, *, seed: int | str = 7
 ) -> dict[str, Framework]:
-    """One framework for each profile (None: the default one), with what the snapshot knows to look up."""
+    """One framework for each profile (None: the default one), with what the snapshot knows to look up.
+
+    Extenders are not asked, but what they take off the scheduler's hands is left to them.
+    """
     config = config if config is not None else KubeSchedulerConfiguration()
     nominator, lister = Nominator(), snapshot.lister()
     made: dict[str, Framework] = {}
-    for profile in config.profiles or [Profile()]:
+    for profile in config.profiles:
         rng = random.Random(f"{seed}/{profile.scheduler_name}")
         framework = Framework.from_profile(
             profile,
             lister=lister,
             nominator=nominator,
             rng=rng,
+            ignored_resources=resources_ignored_by_scheduler(config.extenders),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
         )
         framework.pdbs = lambda: snapshot.pdbs

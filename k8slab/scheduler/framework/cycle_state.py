@@ -1,7 +1,7 @@
 """What plugins remember between the extension points of one Pod's cycle.
 
 Upstream: pkg/scheduler/framework/cycle_state.go
-Simplified: nothing is locked, since a scheduling cycle is one action of the loop; no flag for sampling metrics.
+Simplified: nothing is locked, since only one task of the loop works on a state at a time; no flag for sampling metrics.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The extension points: one narrow Protocol each. A plugin implements those it needs.
 
 Order in a Pod's life: PreEnqueue, QueueSort | PreFilter, Filter, PostFilter, PreScore, Score, NormalizeScore,
-Reserve, Permit | PreBind, Bind, PostBind. Everything up to Permit runs inside one action of the loop and must not
-wait; PreBind and Bind are coroutines and may call the API.
+Reserve, Permit | PreBind, Bind, PostBind. No plugin waits in anything up to Permit; PreBind and Bind are coroutines and
+may call the API. With extenders the scheduler itself waits after Filter, after Score and after PostFilter: the cluster
+moves on meanwhile, and `Handle.snapshot` stays that of the cycle.
 
 Plugins are given the Pod as its API object and Nodes as `NodeInfo`. Both are read-only.
 

@@ -80,7 +80,6 @@ class DefaultPreemption:
             error = FitError(len(nodes), Diagnosis(node_to_status=verdicts))
             return PostFilterResult(), Status(Code.UNSCHEDULABLE, str(error))
         choice = choose(candidates, self._handle.rng)
-        self._handle.metrics.preemption_victims.observe(len(choice.victims))
         return PostFilterResult(choice.node, choice, candidates), SUCCESS
 
     def candidates(

@@ -80,8 +80,6 @@ class NodeAffinity:
         added = args.get("addedAffinity") or {}
         required, preferred = added.get(_REQUIRED), added.get(_PREFERRED)
         self._added_required = NodeSelector(required, f"addedAffinity.{_REQUIRED}") if required is not None else None
-        if self._added_required is not None:
-            self._added_required.check()
         self._added_preferred = (
             PreferredSchedulingTerms(preferred, f"addedAffinity.{_PREFERRED}") if preferred else None
         )

@@ -8,6 +8,7 @@ VolumeLimitScaling (alpha), so a Node that has not reported a driver has no limi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.objects import Object
@@ -34,8 +35,19 @@ __all__ = ["NodeVolumeLimits"]
 
 _TOO_MANY = Status(Code.UNSCHEDULABLE, "node(s) exceed max volume count", plugin="NodeVolumeLimits")
 
+_STATE = "NodeVolumeLimits"
+
 Volume = tuple[str, str]
 """A volume of CSI: (driver, handle)."""
+
+
+@dataclass(slots=True)
+class _Question:
+    """What is the same for every Node: the Pod's volumes, or why they cannot be counted; what is attached, by Node."""
+
+    wanted: Mapping[Volume, None] = field(default_factory=dict)
+    rejected: Status = SUCCESS
+    attached: Mapping[str, dict[Volume, None]] | None = None
 
 
 class _Rejected(Exception):
@@ -69,15 +81,26 @@ class NodeVolumeLimits:
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        return None, SUCCESS if _claims(pod) else SKIP
+        if not _claims(pod):
+            return None, SKIP
+        state.write(_STATE, self._question(pod))
+        return None, SUCCESS
 
     def filter(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         try:
-            wanted = self._volumes_of(pod, is_new=True)
-            limits = _limits(self._handle.lister.get(CSINODES, node.name)) if wanted else {}
-            if not limits:
-                return SUCCESS
-            attached = self._attached(node)
+            question: _Question = state.read(_STATE)
+        except KeyError:  # a profile may leave PreFilter out
+            question = self._question(pod)
+        if question.rejected is not SUCCESS:
+            return question.rejected
+        wanted = question.wanted
+        limits = _limits(self._handle.lister.get(CSINODES, node.name)) if wanted else {}
+        if not limits:
+            return SUCCESS
+        if question.attached is None:
+            question.attached = self._attached()
+        try:
+            attached = self._used(node) | question.attached.get(node.name, {})
         except _Rejected as rejected:
             return rejected.status
         for driver in dict.fromkeys(driver for driver, _ in wanted):
@@ -88,18 +111,30 @@ class NodeVolumeLimits:
                     return _TOO_MANY
         return SUCCESS
 
-    def _attached(self, node: NodeInfo) -> dict[Volume, None]:
-        """What the Pods of the Node use, each volume once, and what is still attached for Pods that are gone."""
+    def _question(self, pod: Object) -> _Question:
+        try:
+            return _Question(self._volumes_of(pod, is_new=True))
+        except _Rejected as rejected:
+            return _Question(rejected=rejected.status)
+
+    def _used(self, node: NodeInfo) -> dict[Volume, None]:
+        """What the Pods of the Node use, each volume once."""
         found: dict[Volume, None] = {}
         for info in node.pods.values():
             found.update(self._volumes_of(info.pod, is_new=False))
+        return found
+
+    def _attached(self) -> dict[str, dict[Volume, None]]:
+        """What is attached, by Node: also for Pods that are gone."""
+        found: dict[str, dict[Volume, None]] = {}
         for attachment in self._handle.lister.list(VOLUMEATTACHMENTS):
             spec = attachment["spec"]
             name = (spec.get("source") or {}).get("persistentVolumeName")
             volume = self._handle.lister.get(PERSISTENTVOLUMES, name) if name and spec.get("attacher") else None
             csi = volume["spec"].get("csi") if volume is not None else None
-            if spec.get("nodeName") == node.name and csi is not None:
-                found[spec["attacher"], csi.get("volumeHandle") or ""] = None
+            if csi is not None:
+                there = found.setdefault(spec.get("nodeName") or "", {})
+                there[spec["attacher"], csi.get("volumeHandle") or ""] = None
         return found
 
     def _volumes_of(self, pod: Object, *, is_new: bool) -> dict[Volume, None]:

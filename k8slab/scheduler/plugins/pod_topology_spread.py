@@ -12,8 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.node_affinity import required_node_affinity
 from k8slab.api.objects import Object
+from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.framework import (
     MAX_NODE_SCORE,
     SKIP,
@@ -161,7 +163,8 @@ class PodTopologySpread:
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         self._handle = handle
-        self._is_system = (args.get("defaultingType") or "System") == "System"
+        args = with_defaults("PodTopologySpread", args, FeatureGates())
+        self._is_system = args["defaultingType"] == "System"
         self._defaults: Sequence[Mapping[str, Any]] = (
             SYSTEM_DEFAULT_CONSTRAINTS if self._is_system else args.get("defaultConstraints") or ()
         )

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.persistent_volumes import claim_name, not_for_pod
 from k8slab.api.quantity import quantity
+from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.framework import (
     SKIP,
     SUCCESS,
@@ -67,12 +69,8 @@ class VolumeBinding:
     name = "VolumeBinding"
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        timeout = args.get("bindTimeoutSeconds", 600)
-        if not isinstance(timeout, int) or isinstance(timeout, bool) or timeout < 0:
-            raise ValueError(
-                f"bindTimeoutSeconds: {timeout!r}: invalid BindTimeoutSeconds, should not be a negative value"
-            )
-        self.binder = VolumeBinder(handle, timeout)
+        args = with_defaults("VolumeBinding", args, FeatureGates())
+        self.binder = VolumeBinder(handle, args["bindTimeoutSeconds"])
 
     # -- PreFilter, Filter -------------------------------------------------------------------------
 

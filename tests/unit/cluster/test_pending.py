@@ -81,6 +81,19 @@ def test_a_pod_of_another_profile_is_explained_with_the_configuration() -> None:
     assert Pending(snapshot, config).explain("default/p").state is PodState.UNSCHEDULABLE
 
 
+def test_a_resource_that_the_scheduler_leaves_to_an_extender_is_not_missed() -> None:
+    def state(**managed: Any) -> PodState:
+        entry = {"name": "example.com/gpu", **managed}
+        extender = {"urlPrefix": "http://gpu.local", "filterVerb": "filter", "managedResources": [entry]}
+        config = KubeSchedulerConfiguration.from_dict({"extenders": [extender]})
+        incoming = pod()
+        incoming["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+        return Pending(ClusterSnapshot.of([node(), incoming]), config).explain("default/p").state
+
+    assert state() is PodState.UNSCHEDULABLE
+    assert state(ignoredByScheduler=True) is PodState.FITS
+
+
 def test_a_profile_without_a_plugin_gives_no_verdict_of_it() -> None:
     plugins = {"multiPoint": {"disabled": [{"name": "TaintToleration"}]}}
     config = KubeSchedulerConfiguration.from_dict({"profiles": [{"plugins": plugins}]})

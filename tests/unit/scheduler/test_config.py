@@ -10,8 +10,17 @@ import pytest
 
 from k8slab.api.features import FeatureGates
 from k8slab.cluster import Cluster
-from k8slab.scheduler import ConfigError, Extender, Framework, KubeSchedulerConfiguration, Profile
+from k8slab.scheduler import (
+    REGISTRY,
+    ConfigError,
+    Extender,
+    Framework,
+    KubeSchedulerConfiguration,
+    Profile,
+    Snapshot,
+)
 from k8slab.scheduler.config_args import ARGS, checked_args
+from tests.scheduling import node, pod
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -108,10 +117,33 @@ def test_arguments_get_upstreams_defaults(plugin: str, given: dict[str, Any], fi
     assert checked_args(plugin, given, FeatureGates("1.36")) == filled
 
 
+@pytest.mark.parametrize("plugin", REGISTRY)
+def test_a_plugin_made_by_hand_fills_in_its_arguments_itself(plugin: str) -> None:
+    assert REGISTRY[plugin]({}, Framework.from_profile()).name == plugin
+
+
 def test_arguments_that_need_a_gate_have_no_default_without_it() -> None:
     assert checked_args("DynamicResources", {}, FeatureGates("1.33")) == {}
     with_shape = checked_args("VolumeBinding", {}, FeatureGates(overrides={"StorageCapacityScoring": True}))
     assert with_shape["shape"] == [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
+
+
+def test_a_framework_of_a_configuration_leaves_to_extenders_what_they_take() -> None:
+    def verdict(**managed: Any) -> str:
+        extender = {"urlPrefix": "http://gpu.local", "managedResources": [{"name": "example.com/gpu", **managed}]}
+        config = KubeSchedulerConfiguration.from_dict({"extenders": [{**extender, "filterVerb": "filter"}]})
+        incoming = pod()
+        incoming["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+        return Framework.from_config(config).schedule(incoming, Snapshot.of([node("a")])).message
+
+    assert "1 Insufficient example.com/gpu." in verdict()
+    assert verdict(ignoredByScheduler=True) == ""
+
+
+def test_there_is_always_a_profile() -> None:
+    assert len(KubeSchedulerConfiguration.from_dict({"profiles": []}).profiles) == 1
+    with pytest.raises(ValueError, match=r"^profiles: Required value$"):
+        KubeSchedulerConfiguration(profiles=())
 
 
 def test_only_a_single_profile_gets_the_default_name() -> None:

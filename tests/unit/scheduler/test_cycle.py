@@ -147,6 +147,23 @@ def test_explaining_and_scheduling_agree() -> None:
     assert {row.node: row.total for row in result.explanation.nodes} == dict(result.totals)
 
 
+def test_after_an_explanation_plugins_see_the_snapshot_they_saw_before() -> None:
+    class Broken(Scripted):
+        def filter(self, *_: object) -> Status:
+            raise ValueError("broken")
+
+    before, another = Snapshot.of([node("a")]), Snapshot.of([node("b")])
+    framework = Framework.from_profile()
+    framework.schedule(pod(), before)
+    framework.explain(pod(), another)
+    assert framework.snapshot() is before
+    broken = Framework.from_profile(profile("Scripted"), registry={"Scripted": Broken})
+    broken.use_snapshot(before)
+    with pytest.raises(ValueError, match="broken"):
+        broken.explain(pod(), another)
+    assert broken.snapshot() is before
+
+
 def test_zones_take_turns_in_the_order_of_evaluation() -> None:
     assert interleave_zones({"x": ["x1", "x2"], "y": ["y1"], "z": ["z1", "z2", "z3"]}) == [
         "x1",

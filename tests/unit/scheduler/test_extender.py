@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
-from k8slab.api.scheme import NODES, PODS
+from k8slab.api.scheme import NODES, PODGROUPS, PODS
 from k8slab.api.transport import HTTPResponse
 from k8slab.client import SimulatedHTTP
 from k8slab.scheduler import Code, Extender, ExtenderServer, Framework, ScheduleResult, Snapshot, Status
 from k8slab.scheduler.extender import at_once
 from k8slab.scheduler.extender_wire import WireError, encode, filter_result, host_priorities, preemption_result
 from tests.scheduling import Scripted, node, pod, profile
+from tests.unit.scheduler.test_gang_scheduling import in_group, pod_group
 from tests.unit.scheduler.test_scheduler import World
 
 URL = "http://gpu.local/scheduler"
@@ -378,6 +380,25 @@ def names(result: ScheduleResult) -> tuple[str, list[str]] | None:
     return choice.node, [victim.key for victim in choice.victims]
 
 
+def test_victims_are_counted_when_they_are_told_to_go() -> None:
+    """Two victims were chosen: the extender spares one of them, or (its answer is an error) both."""
+
+    def counted(answer: Any) -> float:
+        world = ExtendedWorld(Recorded(preempt=answer).handle, preemptVerb="preempt")
+        for name in "ab":
+            low = [pod(f"{number}{name}", "2", node_name=name, priority=1) for number in (1, 2)]
+            for victim in low:
+                world.server.put(PODS, {**victim, "status": {"phase": "Running"}})
+        world.run(50)
+        world.server.put(PODS, pod("vip", "4", priority=5))
+        world.run(50)
+        return world.scheduler.metrics.value("scheduler_preemption_victims_sum")
+
+    one = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "uid-default-1a"}]}}}
+    assert counted(one) == 1
+    assert counted({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "nobody"}]}}}) == 0
+
+
 def test_an_extender_is_sent_uids_and_picks_the_node() -> None:
     result, extender = preempting(lambda args: {"NodeNameToMetaVictims": {"b": args["NodeNameToMetaVictims"]["b"]}})
     assert names(result) == ("b", ["default/vb"])
@@ -482,10 +503,12 @@ def test_no_verb_is_required() -> None:
 class ExtendedWorld(World):
     """A scheduler with one extender, before a fake API server."""
 
-    def __init__(self, handler: Any, *, delay_ms: int = 0, **more: Any) -> None:
+    def __init__(
+        self, handler: Any, *, delay_ms: int = 0, gates: Mapping[str, bool] | None = None, **more: Any
+    ) -> None:
         self.handler, self.delay_ms = handler, delay_ms
         self.http: SimulatedHTTP | None = None
-        super().__init__(extenders=[config(**more)], http=self)
+        super().__init__(extenders=[config(**more)], http=self, features=FeatureGates(overrides=gates))
         self.server.put(NODES, node("a"))
         self.server.put(NODES, node("b"))
         self.run(20)
@@ -514,6 +537,8 @@ def test_the_next_pod_waits_for_the_extender_too() -> None:
         ("default/one", "200", 300),
         ("default/two", "200", 300),
     ]
+    value = world.scheduler.metrics.value
+    assert value("scheduler_scheduling_algorithm_duration_seconds_sum") == 0.6, "a cycle lasts as long as its extender"
 
 
 def test_an_extender_that_hangs_costs_the_pod_five_seconds_and_the_attempt() -> None:
@@ -599,6 +624,47 @@ def test_a_pod_bound_by_another_while_the_extender_thinks_is_not_bound_again() -
     text = "pod uid-default-p(default/p) is in the cache, so can't be assumed"
     assert world.events("p") == [("FailedScheduling", text)]
     assert world.kinds("schedule.bind-error") == []
+
+
+def extended_gang(delay_ms: int, answer: Recorded, *names: str) -> ExtendedWorld:
+    """The named Pods of a gang that needs all of them, on two Nodes with 8 cores."""
+    gates = {"GenericWorkload": True, "GangScheduling": True}
+    world = ExtendedWorld(answer.handle, delay_ms=delay_ms, gates=gates, filterVerb="filter")
+    world.server.put(PODGROUPS, pod_group("g", len(names)))
+    for name in names:
+        world.server.put(PODS, in_group(name, "g"))
+    return world
+
+
+def test_a_gang_waits_for_the_extender_once_for_each_member() -> None:
+    extender = only("a")
+    world = extended_gang(300, extender, "m0", "m1")
+    world.run(350)
+    assert world.scheduler.view()["cache"]["assumed"] == {"default/m0": "a"}, "the place is held meanwhile"
+    world.run(300)
+    assert (world.node_of("m0"), world.node_of("m1")) == ("a", "a")
+    assert [args["Pod"]["metadata"]["name"] for args in extender.asked("filter")] == ["m0", "m1"]
+
+
+def test_a_gang_that_an_extender_rejects_holds_nothing() -> None:
+    world = extended_gang(10, only(), "m0", "m1")
+    world.run(200)
+    assert (world.node_of("m0"), world.scheduler.view()["cache"]["assumed"]) == (None, {})
+    assert world.events("m1")[0][1].startswith("0/2 nodes are available")
+
+
+def test_a_member_bound_by_another_while_the_extender_thinks_is_an_error_of_the_gang() -> None:
+    world = extended_gang(300, only("a"), "m0", "m1")
+    world.run(450)  # the extender thinks about m1
+    stolen = world.pod("m1")
+    world.server.put(PODS, {**stolen, "spec": {**stolen["spec"], "nodeName": "b"}})
+    world.run(250)
+    text = "pod uid-default-m1(default/m1) is in the cache, so can't be assumed"
+    assert world.events("m1") == [("FailedScheduling", text)]
+    assert world.events("m0") == [("FailedScheduling", f"failed to schedule other pod from a pod group: {text}")]
+    assert world.scheduler.view()["cache"]["assumed"] == {}
+    world.run(5_000)
+    assert world.node_of("m0") == "a", "with the other one placed there are enough"
 
 
 def test_a_framework_alone_cannot_wait() -> None:

@@ -8,11 +8,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from k8slab.api.features import FeatureGates
-from k8slab.api.scheme import NODES, PODS
+from k8slab.api.scheme import NODES, PODGROUPS, PODS
 from k8slab.scheduler import Code, Framework, SchedulerMetrics, Snapshot, Status
 from k8slab.scheduler.metrics import Histogram
+from tests.gangs import GangWorld
 from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import Scripted, node, pod, profile
+from tests.unit.scheduler.test_gang_scheduling import in_group, pod_group
 
 # pkg/scheduler/metrics/metrics.go: metricsList and what gates add, without batching and the API dispatcher.
 NAMES = [
@@ -108,6 +110,45 @@ def test_pods_that_come_through_and_pods_that_do_not() -> None:
     assert metrics.value("scheduler_pod_scheduling_attempts_count") == 1
     assert metrics.value("scheduler_scheduling_algorithm_duration_seconds_count") == 2
     assert metrics.value("scheduler_preemption_attempts_total") == 1
+
+
+def test_a_cycle_without_nodes_is_measured_too() -> None:
+    framework = Framework.from_profile()
+    framework.schedule(pod(), Snapshot())
+    assert framework.metrics.value("scheduler_scheduling_algorithm_duration_seconds_count") == 1
+
+
+def test_a_gang_is_counted_as_a_group_and_its_members_as_pods() -> None:
+    """Every member's part of the cycle is measured too. PostFilter is asked for one without a place; nobody goes."""
+    made = GangWorld(gates={"GenericWorkload": True, "GangScheduling": True})
+    made.server.put(NODES, node("a", "2"))
+    made.server.put(PODS, pod("low", "1", "1Mi", node_name="a", priority=0))
+    made.server.put(PODGROUPS, pod_group("g", 2))
+    for name in ("m0", "m1"):
+        made.server.put(PODS, in_group(name, "g", priority=10))
+    made.run(50)
+    value = made.scheduler.metrics.value
+    assert value("scheduler_podgroup_schedule_attempts_total", result="unschedulable") == 1
+    assert value("scheduler_podgroup_scheduling_algorithm_duration_seconds_count") == 1
+    assert value("scheduler_podgroup_scheduling_attempt_duration_seconds_count", profile="default-scheduler") == 1
+    assert value("scheduler_scheduling_algorithm_duration_seconds_count") == 2
+    assert value("scheduler_preemption_attempts_total") == 1
+    assert value("scheduler_preemption_victims_count") == 0
+    made.server.put(NODES, node("b", "1"))
+    made.run(3_000)
+    assert sorted(made.bound()) == ["low", "m0", "m1"]
+    assert value("scheduler_podgroup_schedule_attempts_total", result="scheduled") == 1
+
+
+def test_pod_groups_have_series_with_their_gate() -> None:
+    def names(**gates: bool) -> set[str]:
+        return {family.name for family in SchedulerMetrics(FeatureGates("1.36", overrides=gates)).families}
+
+    assert names(GenericWorkload=True) - names() == {
+        "scheduler_podgroup_schedule_attempts_total",
+        "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+        "scheduler_podgroup_scheduling_attempt_duration_seconds",
+    }
 
 
 def test_what_takes_virtual_time_is_measured_in_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -235,6 +236,42 @@ def test_what_is_still_attached_counts() -> None:
     without = verdicts("NodeVolumeLimits", with_claims("x"), [node("a")], objects)
     assert isinstance(with_it, dict) and isinstance(without, dict)
     assert (with_it["a"].message, without["a"]) == ("node(s) exceed max volume count", SUCCESS)
+
+
+class CountingLister(ObjectLister):
+    """Counts who is asked for."""
+
+    asked: Counter[GVR]
+
+    def list(self, resource: GVR, namespace: str = "") -> Sequence[Object]:
+        self.asked[resource] += 1
+        return super().list(resource, namespace)
+
+    def get(self, resource: GVR, name: str, namespace: str = "") -> Object | None:
+        self.asked[resource] += 1
+        return super().get(resource, name, namespace)
+
+
+def test_what_is_the_same_for_all_nodes_is_worked_out_once() -> None:
+    def asked(nodes: int) -> Counter[GVR]:
+        names = [f"n{number}" for number in range(nodes)]
+        lister = CountingLister(world(*csi_pair("x"), *(csi_node(name, {EBS: 0}) for name in names)))
+        lister.asked = Counter()
+        made = Framework.from_profile(profile("NodeVolumeLimits"), lister=lister)
+        assert not made.schedule(with_claims("x"), Snapshot.of([node(name) for name in names])).node
+        return lister.asked
+
+    few, many = asked(2), asked(20)
+    assert (few.pop(CSINODES), many.pop(CSINODES)) == (2, 20)
+    assert few == many
+
+
+def test_limits_hold_where_a_profile_leaves_pre_filter_out() -> None:
+    chosen = profile("NodeVolumeLimits")
+    chosen["plugins"]["preFilter"] = {"disabled": [{"name": "NodeVolumeLimits"}]}
+    made = Framework.from_profile(chosen, lister=ObjectLister(world(*csi_pair("x"), csi_node("a", {EBS: 0}))))
+    (info,) = Snapshot.of([node("a")]).nodes
+    assert made.run_filter(CycleState(), with_claims("x"), info).message == "node(s) exceed max volume count"
 
 
 # -- VolumeZone ----------------------------------------------------------------------------------------
