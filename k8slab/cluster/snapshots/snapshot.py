@@ -56,6 +56,15 @@ class ClusterSnapshot:
         snapshot._take(Item(f"{source}: items[{index}]", obj) for index, obj in enumerate(objects))
         return snapshot
 
+    def beside(self, objects: Iterable[Any], source: str) -> ClusterSnapshot:
+        """This snapshot with more objects, which are checked; it stays as it is. SnapshotError as `of`."""
+        snapshot = ClusterSnapshot()
+        snapshot.server_version, snapshot.repeated, snapshot.ended = self.server_version, self.repeated, self.ended
+        snapshot.counts = dict(self.counts)
+        snapshot._objects = {gvr: dict(found) for gvr, found in self._objects.items()}
+        snapshot._take(Item(f"{source}: items[{index}]", obj) for index, obj in enumerate(objects))
+        return snapshot
+
     @classmethod
     def read(cls, sources: Sequence[str | Path], stdin: BinaryIO | None = None) -> ClusterSnapshot:
         """From files and folders, `-` for `stdin`. SnapshotError; OSError for a file that cannot be read."""
