@@ -154,19 +154,19 @@ class NodeVolumeLimits:
         """It helps when some driver takes more volumes than before."""
         before, now = _limits(old), _limits(new)
         grown = any(count > before.get(name, 0) for name, count in now.items())
-        return QueueingHint.QUEUE if grown else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(grown)
 
     def _after_pod_deleted(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         helps = old is not None and old["spec"].get("nodeName") and _claims(old)
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
     def _after_claim_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         names = [name for _, name in _claims(pod)]
         mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in names
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(mine)
 
     def _after_detached(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A volume left a Node: it may help any Pod that has a claim."""
         volumes = pod["spec"].get("volumes") or ()
         helps = any(volume.get("persistentVolumeClaim") is not None for volume in volumes)
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)

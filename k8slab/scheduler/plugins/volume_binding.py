@@ -189,33 +189,29 @@ class VolumeBinding:
         ]
 
 
-def _hint(helps: bool) -> QueueingHint:
-    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
-
-
 def _after_class_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """A new class may help; of an old one only the topologies can change."""
-    return _hint(old is None or old.get("allowedTopologies") != (new or {}).get("allowedTopologies"))
+    return QueueingHint.of(old is None or old.get("allowedTopologies") != (new or {}).get("allowedTopologies"))
 
 
 def _after_claim_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     if new is None or namespace_of(new) != namespace_of(pod):
         return QueueingHint.QUEUE_SKIP
     names = [claim_name(pod, volume) for volume in pod["spec"].get("volumes") or ()]
-    return _hint(new["metadata"]["name"] in names)
+    return QueueingHint.of(new["metadata"]["name"] in names)
 
 
 def _after_csi_node_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """In-tree volumes are handed to CSI Node by Node: this annotation says which."""
     migrated = [(((node or {}).get("metadata") or {}).get("annotations") or {}).get(_MIGRATED) for node in (old, new)]
-    return _hint(old is None or migrated[0] != migrated[1])
+    return QueueingHint.of(old is None or migrated[0] != migrated[1])
 
 
 def _after_driver_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """It helps when a driver whose volumes the Pod has inline no longer wants its capacity looked at."""
     before, now = (bool(((driver or {}).get("spec") or {}).get("storageCapacity")) for driver in (old, new))
     drivers = [(volume.get("csi") or {}).get("driver") for volume in pod["spec"].get("volumes") or ()]
-    return _hint(new is not None and new["metadata"]["name"] in drivers and before and not now)
+    return QueueingHint.of(new is not None and new["metadata"]["name"] in drivers and before and not now)
 
 
 def _after_capacity_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
@@ -223,4 +219,4 @@ def _after_capacity_change(pod: Object, old: Object | None, new: Object | None) 
         return QueueingHint.QUEUE
     limits = [(capacity or {}).get("maximumVolumeSize") or (capacity or {}).get("capacity") for capacity in (old, new)]
     grown = limits[1] is not None and (limits[0] is None or quantity(limits[0]) < quantity(limits[1]))
-    return _hint(grown)
+    return QueueingHint.of(grown)

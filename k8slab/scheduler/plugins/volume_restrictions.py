@@ -166,8 +166,8 @@ class VolumeRestrictions:
         if old is None or namespace_of(old) != namespace_of(pod):
             return QueueingHint.QUEUE_SKIP
         helps = conflicts(pod, old) or not set(claims_of(pod)).isdisjoint(claims_of(old))
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
     def _after_claim_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in claims_of(pod)
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(mine)

@@ -147,13 +147,13 @@ class VolumeZone:
 
     def _after_class_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         helps = new is not None and new.get("volumeBindingMode") == "WaitForFirstConsumer"
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
     def _after_claim_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in claims_of(pod)
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(mine)
 
     def _after_volume_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A new volume may help, another state of one only when its labels say something else."""
         same = old is not None and new is not None and topologies(old) == topologies(new)
-        return QueueingHint.QUEUE_SKIP if same else QueueingHint.QUEUE
+        return QueueingHint.of(not same)
