@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.objects import Object
+from k8slab.api.persistent_volumes import named_claims
 from k8slab.api.pods import is_pod_terminal
 from k8slab.api.scheme import GVR, NODES, PERSISTENTVOLUMECLAIMS, PODDISRUPTIONBUDGETS, PODS, PRIORITYCLASSES
 from k8slab.cluster.snapshots.fields import KINDS, kept
@@ -156,7 +157,7 @@ class ClusterSnapshot:
         for kind, meaning in _IF_MISSING.items():
             if not self.counts.get(kind):
                 found.append(f"no {kind} in the snapshot: {meaning}")
-        if any(_claims(pod) for pod in self.pending) and not self.objects(PERSISTENTVOLUMECLAIMS):
+        if any(named_claims(pod) for pod in self.pending) and not self.objects(PERSISTENTVOLUMECLAIMS):
             found.append(
                 "no PersistentVolumeClaim in the snapshot, and pending Pods use some: their volumes are unknown"
             )
@@ -227,10 +228,6 @@ _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 def _type(value: Any) -> str:
     """What it is, not what it says: a dump may hold anything."""
     return _TYPES.get(type(value)) or cut(repr(value), 60)
-
-
-def _claims(pod: Object) -> bool:
-    return any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or ())
 
 
 def _checked(obj: dict[str, Any], where: str) -> Object:

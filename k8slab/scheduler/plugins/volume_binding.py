@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.persistent_volumes import claim_name, not_for_pod
+from k8slab.api.persistent_volumes import is_claim_of, not_for_pod, pod_claims
 from k8slab.api.quantity import quantity
 from k8slab.scheduler.framework import (
     SKIP,
@@ -79,8 +79,7 @@ class VolumeBinding:
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        volumes = [(volume, claim_name(pod, volume)) for volume in pod["spec"].get("volumes") or ()]
-        claimed = [(volume, name) for volume, name in volumes if name is not None]
+        claimed = pod_claims(pod)
         if not claimed:
             state.write(_STATE, _State())
             return None, SKIP
@@ -195,10 +194,7 @@ def _after_class_change(pod: Object, old: Object | None, new: Object | None) -> 
 
 
 def _after_claim_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-    if new is None or namespace_of(new) != namespace_of(pod):
-        return QueueingHint.QUEUE_SKIP
-    names = [claim_name(pod, volume) for volume in pod["spec"].get("volumes") or ()]
-    return QueueingHint.of(new["metadata"]["name"] in names)
+    return QueueingHint.of(is_claim_of(new, pod, [name for _, name in pod_claims(pod)]))
 
 
 def _after_csi_node_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
