@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
-from k8slab.cli.explain_pending import about_extenders, scheduler_config, some_of
-from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
+from k8slab.cli.files import file_name, in_json, on_terminal, refused, write_whole
+from k8slab.cli.pending_words import some_of
+from k8slab.cli.scheduler_file import about_extenders, scheduler_config
 
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
@@ -73,12 +74,8 @@ def schedule(args: argparse.Namespace) -> int:
         answer = recording.run()
         if args.record is not None:
             write_whole(Path(args.record), recording.dump(answer))
-    except OSError as error:
-        print(f"error: {trouble(error)}", file=sys.stderr)
-        return 1
-    except ValueError as error:
-        print(on_terminal(f"error: {error}"), file=sys.stderr)
-        return 1
+    except (OSError, ValueError) as error:
+        return refused(error)
     _print(answer, notes, args.output)
     return 1 if answer.pending else 0
 
@@ -91,12 +88,8 @@ def replay(args: argparse.Namespace) -> int:
         text = _utf8(Path(args.recording))
         recording, expected = WhatIfRecording.load(text, args.recording)
         answer = recording.run()
-    except OSError as error:
-        print(f"error: {trouble(error)}", file=sys.stderr)
-        return 1
-    except ValueError as error:
-        print(on_terminal(f"error: {error}"), file=sys.stderr)
-        return 1
+    except (OSError, ValueError) as error:
+        return refused(error)
     _print(answer, [], args.output)
     same = answer_hash(answer) == expected
     if not same:
