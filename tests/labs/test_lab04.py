@@ -7,7 +7,7 @@ import pytest
 from k8slab.etcd import Store
 from k8slab.etcd.messages import EventType, PutRequest
 from k8slab.etcd.watch import Watcher
-from k8slab.lab import Check, InProcessRunner, Mutant, Op, Step, find_lab, parse_script, replay, verify
+from k8slab.lab import Check, InProcessRunner, Op, Step, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
 from tests.labs.taken import Taken
 
@@ -110,12 +110,6 @@ def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -
     assert said in report.results[0].reason
 
 
-@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
-def test_a_mutant_is_recognised(mutant: Mutant) -> None:
-    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
-    assert recognised(LAB, report.results[0])
-
-
 def looks(code: str, check: str) -> tuple[str, str]:
     """The cause by which a check notices code, and the mutant it is said to look like."""
     (result,) = verify(LAB, code, only=[check], runner=InProcessRunner()).results
@@ -162,11 +156,6 @@ def test_a_slow_reader_is_blamed_only_for_what_comes_without_it() -> None:
 def test_where_no_reader_is_tried_alone_nobody_is_blamed() -> None:
     for name in ("slow-watcher-stops-sync", "misses-the-first-one"):
         assert looks(mutant(name), "ends-for-good") == ("kept-waiting", "")
-
-
-def test_every_cause_has_a_ladder_of_its_own() -> None:
-    causes = {mutant.cause for mutant in LAB.mutants()}
-    assert all(causes <= {*check.hints} for check in LAB.spec.checks)
 
 
 def test_a_lost_delete_is_told_with_what_was_expected() -> None:
