@@ -9,14 +9,10 @@ from typing import Any
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import EVENTS, PODS
-from k8slab.client import Client, SharedInformerFactory
-from k8slab.scheduler import Scheduler
 from k8slab.scheduler.plugins import coscheduling
 from k8slab.scheduler.plugins.coscheduling import POD_GROUP_LABEL
-from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop
 from k8slab.sim.order import Shuffle
-from tests.fakes import FakeTransport
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import pod
 
 __all__ = ["GangWorld", "group", "member"]
@@ -37,7 +33,7 @@ def group(name: str, min_member: Any, *, born: str = BORN, **spec: Any) -> dict[
     return {"metadata": metadata, "spec": {"minMember": min_member, **spec}}
 
 
-class GangWorld:
+class GangWorld(SchedulerWorld):
     """A fake API server, and one scheduler with the Coscheduling plugin before it (`gates`: these instead)."""
 
     def __init__(
@@ -49,12 +45,6 @@ class GangWorld:
         shuffled: bool = False,
         gates: Mapping[str, bool] | None = None,
     ) -> None:
-        order = Shuffle(random.Random(seed)) if shuffled else None
-        self.loop = Loop(seed, order=order) if order is not None else Loop(seed)
-        self.server = FakeTransport(self.loop, latency_ms=latency_ms)
-        self.component = Component(self.loop, "scheduler")
-        client = Client(self.server)
-        informers = SharedInformerFactory(self.loop, self.component, client)
         how: dict[str, Any] = {"features": FeatureGates(overrides=gates)}
         if gates is None:
             config = [{"name": "Coscheduling", "args": args or {}}]
@@ -62,14 +52,9 @@ class GangWorld:
                 "profiles": [{**coscheduling.PROFILE, "pluginConfig": config}],
                 "registry": coscheduling.REGISTRY,
             }
-        self.scheduler = Scheduler(self.loop, self.component, client, informers, **how)
-        informers.start()
-        self.scheduler.start()
+        order = Shuffle(random.Random(seed)) if shuffled else None
+        super().__init__(seed, latency_ms=latency_ms, order=order, **how)
         self.framework = self.scheduler.frameworks["default-scheduler"]
-
-    def run(self, ms: int) -> None:
-        self.loop.run(for_ms=ms)
-        self.scheduler.check_invariants()
 
     def bound(self) -> dict[str, str]:
         """Pods with a Node, by name."""

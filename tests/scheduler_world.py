@@ -10,6 +10,7 @@ from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler import Scheduler
 from k8slab.sim.component import Component
 from k8slab.sim.loop import Loop
+from k8slab.sim.order import Order
 from tests.fakes import FakeTransport
 
 __all__ = ["SchedulerWorld"]
@@ -18,9 +19,17 @@ __all__ = ["SchedulerWorld"]
 class SchedulerWorld:
     """Invariants are checked after every run."""
 
-    def __init__(self, seed: int = 7, *, graceful: bool = False, **options: Any) -> None:
-        self.loop = Loop(seed)
-        self.server = FakeTransport(self.loop, latency_ms=1, graceful_pods=graceful)
+    def __init__(
+        self,
+        seed: int = 7,
+        *,
+        graceful: bool = False,
+        latency_ms: int = 1,
+        order: Order | None = None,
+        **options: Any,
+    ) -> None:
+        self.loop = Loop(seed, order=order)
+        self.server = FakeTransport(self.loop, latency_ms=latency_ms, graceful_pods=graceful)
         self.component = Component(self.loop, "scheduler")
         client = Client(self.server)
         informers = SharedInformerFactory(self.loop, self.component, client)
@@ -44,6 +53,10 @@ class SchedulerWorld:
         node_name: str | None = self.pod(name)["spec"].get("nodeName")
         return node_name
 
+    def pods(self) -> dict[str, str]:
+        """Node by Pod, "" for none."""
+        return {made["metadata"]["name"]: made["spec"].get("nodeName", "") for made in self.server.of(PODS)}
+
     def plugin(self, name: str) -> Any:
         return next(iter(self.scheduler.frameworks.values())).plugins[name]
 
@@ -53,6 +66,17 @@ class SchedulerWorld:
             for event in self.server.of(EVENTS)
             if event["involvedObject"]["name"] == name
         ]
+
+    def events_with(self, reason: str) -> list[Object]:
+        return [event for event in self.server.of(EVENTS) if event["reason"] == reason]
+
+    def wishes(self, verb: str) -> list[str]:
+        """The Pods that requests with this verb named."""
+        return [request.name for request in self.server.requests if request.verb == verb and request.resource == PODS]
+
+    def kinds(self, *wanted: str) -> list[str]:
+        """Of the events in the trace those of these kinds."""
+        return [event.kind for event in self.loop.trace if event.kind in wanted]
 
     def count(self, kind: str) -> int:
         """How many events of this kind the trace has."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ from k8slab.api.quantity import Quantity
 from k8slab.api.schema import FieldType, fields_of, type_of
 from k8slab.api.scheme import GVK, gvk_of
 
-__all__ = ["DecodeError", "Decoded", "decode", "unknown_fields"]
+__all__ = ["DecodeError", "Decoded", "decode", "strict_error", "unknown_field", "unknown_fields"]
 
 _OBJECT = (dict, Mapping)  # a dict is quick to tell, and nearly always what there is
 _NOT_A_STRING = "json: cannot unmarshal {} into Go value of type string"
@@ -56,6 +56,20 @@ class Decoded(NamedTuple):
 
     object: dict[str, Any]
     unknown: tuple[str, ...]
+
+
+def unknown_field(path: str) -> str:
+    """What the strict decoder says of a field that the struct lacks."""
+    return f'unknown field "{path}"'
+
+
+def strict_error(problems: Iterable[str]) -> str:
+    """What the strict decoder says of all its problems together.
+
+    >>> strict_error(map(unknown_field, ["spec.a", "spec.b"]))
+    'strict decoding error: unknown field "spec.a", unknown field "spec.b"'
+    """
+    return f"strict decoding error: {', '.join(problems)}"
 
 
 _EXPECTED = {

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.decoding import DecodeError, decode, unknown_field
 from k8slab.api.plain import path_text
 from k8slab.api.scheme import SCHEME, Scheme, UnknownKindError, foreign_kind_problem, gvk_of
 from k8slab.api.yaml_json import Document, YAMLError, parse_documents
@@ -150,7 +150,7 @@ def _manifest(
         raise fail(e.message, e.steps, e.value, e.expected) from None
     _check_metadata(value, fail)
     line, _ = document.locate(steps)
-    warnings = tuple(f'unknown field "{path}"' for path in decoded.unknown)
+    warnings = tuple(map(unknown_field, decoded.unknown))
     return Manifest(value, source, number, line, warnings, is_builtin, lambda path: document.locate((*steps, *path)))
 
 

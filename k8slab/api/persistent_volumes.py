@@ -29,12 +29,14 @@ __all__ = [
     "SELECTED_NODE",
     "best_match_for_claim",
     "claim_class",
-    "claim_name",
     "find_matching_volume",
     "fits_node",
     "is_bound_to_claim",
+    "is_claim_of",
     "is_fully_bound",
+    "named_claims",
     "not_for_pod",
+    "pod_claims",
     "storage_request",
     "volume_class",
 ]
@@ -187,7 +189,7 @@ def best_match_for_claim(claim: Object, volumes: Iterable[Object], *, delay_bind
     return None
 
 
-def claim_name(pod: Object, volume: Mapping[str, Any]) -> str | None:
+def _claim_name(pod: Object, volume: Mapping[str, Any]) -> str | None:
     """The claim behind a volume of a Pod; None: there is none. A generic ephemeral volume's is `POD-VOLUME`."""
     if volume.get("persistentVolumeClaim") is not None:
         name: str = volume["persistentVolumeClaim"].get("claimName") or ""
@@ -195,6 +197,25 @@ def claim_name(pod: Object, volume: Mapping[str, Any]) -> str | None:
     if volume.get("ephemeral") is not None:
         return f"{pod['metadata']['name']}-{volume['name']}"
     return None
+
+
+def pod_claims(pod: Object) -> list[tuple[Mapping[str, Any], str]]:
+    """(volume, the claim behind it), for the Pod's volumes that have one."""
+    volumes = [(volume, _claim_name(pod, volume)) for volume in pod["spec"].get("volumes") or ()]
+    return [(volume, name) for volume, name in volumes if name is not None]
+
+
+def named_claims(pod: Object) -> list[str]:
+    """The claims that the Pod names itself; those of generic ephemeral volumes have no second user."""
+    return [name for volume, name in pod_claims(pod) if volume.get("persistentVolumeClaim") is not None]
+
+
+def is_claim_of(claim: Object | None, pod: Object, names: Iterable[str]) -> bool:
+    """Whether the claim lies in the Pod's namespace and has one of these names."""
+    if claim is None:
+        return False
+    namespaces = [obj["metadata"].get("namespace") or "default" for obj in (claim, pod)]
+    return namespaces[0] == namespaces[1] and claim["metadata"]["name"] in names
 
 
 def not_for_pod(pod: Object, volume: Mapping[str, Any], claim: Object) -> str:

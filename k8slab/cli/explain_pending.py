@@ -12,17 +12,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
+from k8slab.cli.files import file_name, in_json, on_terminal, refused, write_whole
+from k8slab.cli.pending_words import MOST_ROWS, no_remedy, said_of, some_of
+from k8slab.cli.scheduler_file import about_extenders, scheduler_config
 
 if TYPE_CHECKING:
     from k8slab.cluster.snapshots import ClusterSnapshot, Finding, Remedy
-    from k8slab.scheduler import KubeSchedulerConfiguration, NodeVerdict
 
-__all__ = ["about_extenders", "add_parser", "no_remedy", "report", "run", "said_of", "scheduler_config", "some_of"]
+__all__ = ["add_parser", "report", "run"]
 
 SCHEMA = "k8slab/explain-pending/1"
-MOST_ROWS = 40
-"""Nodes in a table; more of them are grouped by their verdicts."""
 
 
 def add_parser(commands: Any) -> None:
@@ -78,43 +77,13 @@ def run(args: argparse.Namespace) -> int:
             from k8slab.cli.pending_page import page
 
             write_whole(Path(args.html), page(snapshot, findings, notes))
-    except OSError as error:
-        print(f"error: {trouble(error)}", file=sys.stderr)
-        return 1
-    except (SnapshotError, ValueError) as error:
-        print(on_terminal(f"error: {error}"), file=sys.stderr)
-        return 1
+    except (OSError, ValueError) as error:
+        return refused(error)
     if args.output == "json":
         print(in_json(json.dumps(report(snapshot, findings, notes), indent=2, ensure_ascii=False)))
     else:
         print(on_terminal("\n".join(_text(snapshot, findings, notes, all_nodes=args.all_nodes))))
     return 0
-
-
-def scheduler_config(path: Path) -> KubeSchedulerConfiguration:
-    """The configuration in a file, its plugins and their arguments checked too. ValueError (no secret in its text);
-    OSError."""
-    from k8slab.cluster.snapshots.secrets import scrubbed
-    from k8slab.scheduler import Framework, KubeSchedulerConfiguration
-
-    text = path.read_bytes()
-    try:
-        config = KubeSchedulerConfiguration.from_yaml(text, source=str(path))
-        for profile in config.profiles:
-            Framework.from_profile(profile)
-    except ValueError as error:
-        raise ValueError(scrubbed(str(error), text)) from None
-    return config
-
-
-def about_extenders(config: KubeSchedulerConfiguration | None) -> list[str]:
-    """A note for each extender of a configuration, without user and password."""
-    from k8slab.cluster.snapshots.secrets import without_userinfo
-
-    extenders = config.extenders if config is not None else ()
-    return [
-        f"extender {without_userinfo(one.url_prefix)} is not asked: what it would say is missing" for one in extenders
-    ]
 
 
 def _misuse(args: argparse.Namespace) -> str:
@@ -200,23 +169,6 @@ def _about(finding: Finding) -> list[str]:
     return lines
 
 
-def some_of(names: Sequence[str], most: int) -> str:
-    """The first few, and how many more.
-
-    >>> some_of(["a", "b", "c", "d"], 2)
-    'a, b and 2 more'
-    """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def said_of(row: NodeVerdict) -> str:
-    """What every plugin that rejects the Node says; "fits" when none does."""
-    said = [f"{plugin}: {status.message}" for plugin, status in row.filters.items() if not status.is_success]
-    kept = f" (room kept for {', '.join(row.kept_for)})" if row.kept_for else ""
-    return "; ".join(said) + kept if said else "fits"
-
-
 def _verdicts(finding: Finding, *, all_nodes: bool) -> list[str]:
     from k8slab.table import Table
 
@@ -261,15 +213,6 @@ def _help(finding: Finding) -> list[str]:
         what = finding.owner or "its manifest"
         lines.append(f"  a Pod's spec cannot be changed in place: change {what}, and the Pod is made anew")
     return [*lines, *_preemption(finding)]
-
-
-def no_remedy(finding: Finding) -> str:
-    """What is to be said when no change was found."""
-    if finding.silent:
-        return f"no change that this tool knows makes it fit; {', '.join(finding.silent)} has none to offer"
-    if finding.searched_all:
-        return "no single change and no pair of changes that this tool knows makes it fit"
-    return "no change that was tried makes it fit; there are too many nodes or pairs to try all"
 
 
 def _preemption(finding: Finding) -> list[str]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["file_name", "in_json", "on_terminal", "trouble", "write_whole"]
+__all__ = ["file_name", "in_json", "on_terminal", "refused", "trouble", "write_whole"]
 
 _CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 _CONTROL_IN_JSON = re.compile("[\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
@@ -69,3 +70,9 @@ def file_name(text: str) -> str:
 def trouble(error: OSError) -> str:
     """What went wrong with which file, without the number of the error: `nope: No such file or directory`."""
     return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part is not None)
+
+
+def refused(error: OSError | ValueError) -> int:
+    """Say on standard error why an input cannot be used. Returns the exit code."""
+    print(f"error: {trouble(error)}" if isinstance(error, OSError) else on_terminal(f"error: {error}"), file=sys.stderr)
+    return 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from k8slab.cli.explain_pending import MOST_ROWS, no_remedy, said_of, some_of
+from k8slab.cli.pending_words import MOST_ROWS, no_remedy, said_of, some_of
 from k8slab.cluster.snapshots import ClusterSnapshot, Finding
 
 __all__ = ["page"]

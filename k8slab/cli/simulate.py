@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
-from k8slab.cli.explain_pending import about_extenders, scheduler_config, some_of
-from k8slab.cli.files import file_name, in_json, on_terminal, trouble, write_whole
+from k8slab.cli.files import file_name, in_json, on_terminal, refused, write_whole
+from k8slab.cli.pending_words import some_of
+from k8slab.cli.scheduler_file import about_extenders, scheduler_config
 
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
@@ -72,32 +73,25 @@ def schedule(args: argparse.Namespace) -> int:
         recording, notes = _recording(args)
         answer = recording.run()
         if args.record is not None:
-            write_whole(Path(args.record), recording.dump())
-    except OSError as error:
-        print(f"error: {trouble(error)}", file=sys.stderr)
-        return 1
-    except ValueError as error:
-        print(on_terminal(f"error: {error}"), file=sys.stderr)
-        return 1
+            write_whole(Path(args.record), recording.dump(answer))
+    except (OSError, ValueError) as error:
+        return refused(error)
     _print(answer, notes, args.output)
     return 1 if answer.pending else 0
 
 
 def replay(args: argparse.Namespace) -> int:
     """Carry out `simulate replay`; returns the exit code."""
-    from k8slab.cluster.snapshots import WhatIfRecording
+    from k8slab.cluster.snapshots import WhatIfRecording, answer_hash
 
     try:
         text = _utf8(Path(args.recording))
         recording, expected = WhatIfRecording.load(text, args.recording)
-        answer, same = recording.run(), recording.answers_as(expected)
-    except OSError as error:
-        print(f"error: {trouble(error)}", file=sys.stderr)
-        return 1
-    except ValueError as error:
-        print(on_terminal(f"error: {error}"), file=sys.stderr)
-        return 1
+        answer = recording.run()
+    except (OSError, ValueError) as error:
+        return refused(error)
     _print(answer, [], args.output)
+    same = answer_hash(answer) == expected
     if not same:
         print(f"error: {args.recording}: the answer is not the recorded one", file=sys.stderr)
     return 0 if same else 1
@@ -118,7 +112,7 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
 
     snapshot = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer)
     added, beside = _added(args.add)
-    whole = ClusterSnapshot.of([*snapshot, *beside], "--add", server_version=snapshot.server_version)
+    whole = snapshot.beside(beside, "--add")
     new_nodes = more_nodes(whole, _template(whole, args.node_template), args.nodes) if args.nodes else []
     if not whole.nodes and not new_nodes:
         raise ValueError(
@@ -126,14 +120,13 @@ def _recording(args: argparse.Namespace) -> tuple[WhatIfRecording, list[str]]:
         )
     config, about = _config(args.config)
     recording = WhatIfRecording(
-        list(whole),
+        whole,
         added,
         new_nodes,
         config,
         [] if args.mock is None else _mocks(Path(args.mock)),
         int(args.seed) if args.seed.isdecimal() and len(args.seed) <= MOST_DIGITS else args.seed,
         args.fill,
-        whole.server_version,
     )
     return recording, [*snapshot.notes(), *about]
 

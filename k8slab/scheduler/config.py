@@ -34,7 +34,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from k8slab.api.decoding import DecodeError, decode, unknown_fields
+from k8slab.api.decoding import DecodeError, decode, strict_error, unknown_field, unknown_fields
 from k8slab.api.errors import Cause
 from k8slab.api.features import FeatureGates
 from k8slab.api.go_duration import parse_duration_ns
@@ -61,7 +61,6 @@ API_VERSION = f"{GROUP}/{VERSION}"
 """The only version that upstream still reads."""
 
 _SCHEME = "pkg/scheduler/apis/config/scheme/scheme.go:30"
-_STRICT = "strict decoding error: "
 Steps = Sequence[str | int]
 
 
@@ -146,7 +145,7 @@ def _only_document(text: str | bytes, source: str) -> Document:
         if isinstance(document, YAMLError):
             message, line = document.message, document.line
             if "already set in map" in message:
-                message = f"{_STRICT}yaml: unmarshal errors:\n  line {line}: {message}"
+                message = strict_error([f"yaml: unmarshal errors:\n  line {line}: {message}"])
             raise ConfigError(message, source=source, line=line, column=document.column)
         if len(documents) > 1:
             message = f"{len(documents)} documents, expected one {KIND}"
@@ -203,11 +202,11 @@ class _Reader:
             decoded = decode(raw)
         except DecodeError as error:
             raise self.fail(error.message, error.steps) from None
-        strict: list[tuple[str, Steps]] = [(f'unknown field "{path}"', _steps(path)) for path in decoded.unknown]
+        strict: list[tuple[str, Steps]] = [(unknown_field(path), _steps(path)) for path in decoded.unknown]
         for at, entry in _plugin_configs(decoded.object):
             strict += self._decode_args(entry, at)
         if strict:
-            raise self.fail(_STRICT + ", ".join(text for text, _ in strict), strict[0][1])
+            raise self.fail(strict_error(text for text, _ in strict), strict[0][1])
         return decoded.object
 
     def _decode_args(self, entry: dict[str, Any], at: tuple[int, int]) -> list[tuple[str, Steps]]:
@@ -232,9 +231,8 @@ class _Reader:
         unknown = unknown_fields(args, type_of(gvk))
         if not unknown:
             return []
-        listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-        text = f"{where}: {_STRICT}decoding args for plugin {name}: {_STRICT}{listed}"
-        return [(text, (*steps, *_steps(unknown[0])))]
+        text = strict_error([f"decoding args for plugin {name}: {strict_error(map(unknown_field, unknown))}"])
+        return [(f"{where}: {text}", (*steps, *_steps(unknown[0])))]
 
     def _check_args_kind(self, args: Mapping[str, Any], gvk: GVK, name: str, where: str, steps: Steps) -> None:
         kind, api_version = args.get("kind") or gvk.kind, args.get("apiVersion") or API_VERSION

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from k8slab.api.decoding import decode
+from k8slab.api.decoding import decode, strict_error, unknown_field
 from k8slab.api.errors import Cause
 from k8slab.api.go_duration import format_duration, parse_duration_ns
 from k8slab.api.labels import AggregateError
@@ -314,8 +314,7 @@ def checked_args(plugin: str, args: Args, gates: Gates) -> dict[str, Any]:
         return dict(args)
     decoded = decode(args, gvk)
     if decoded.unknown:
-        fields = ", ".join(f'unknown field "{path}"' for path in decoded.unknown)
-        raise ValueError(f"strict decoding error: {fields}")
+        raise ValueError(strict_error(map(unknown_field, decoded.unknown)))
     typed = {field: value for field, value in decoded.object.items() if field not in ("apiVersion", "kind")}
     filled = with_defaults(plugin, typed, gates)
     if causes := validate_args(plugin, filled, gates):

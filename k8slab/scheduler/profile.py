@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.decoding import DecodeError, decode, strict_error, unknown_field
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
 from k8slab.api.pods import DEFAULT_SCHEDULER_NAME
@@ -149,8 +149,7 @@ class Profile:
         except DecodeError as error:
             raise ValueError(error.message) from None
         if decoded.unknown:
-            fields = ", ".join(f'unknown field "{path}"' for path in decoded.unknown)
-            raise ValueError(f"strict decoding error: {fields}")
+            raise ValueError(strict_error(map(unknown_field, decoded.unknown)))
         profile = cls.from_decoded(decoded.object["profiles"][0], DEFAULT_SCHEDULER_NAME)
         names = (name for name, _ in profile.config_entries)
         profile = replace(profile, config_entries=tuple(zip(names, args, strict=True)))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from k8slab.lab import InProcessRunner, Lab, find_lab, labs
+from k8slab.lab import InProcessRunner, Lab, Mutant, find_lab, labs
+from k8slab.lab.show import recognised
 from k8slab.lab.verify import judge, setup_of
 from tests.labs.taken import Taken
 
@@ -29,6 +30,18 @@ IN_PROCESS = {
     "13": ("evicts-from-below", "evicts-equals", "by-priority-alone"),
 }
 """Wrong solutions that a browser's kernel must judge as a child does."""
+
+IN_A_CHILD = ("01", "02", "05", "09")
+"""Labs whose mutants may leave tasks behind, or never end."""
+
+ON_THE_GENERAL_LADDER = ("05", "09", "11")
+"""Labs some of whose mutants' causes have no ladder of their own."""
+
+WITH_A_GENERAL_LADDER = ("03", "04", "05", "12", "13")
+"""Labs with a general ladder in every check."""
+
+HINTED_EVERYWHERE = ("03", "04", "14")
+"""Labs in which every check has hints for every cause, whichever check notices it."""
 
 MOST_SECONDS = {"01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "09": 1, "11": 1, "12": 2, "13": 2, "14": 2}
 """Of processor time in the process that judges, for a whole verification."""
@@ -71,6 +84,29 @@ def test_in_process_judges_the_same(lab: str, mutants: Sequence[str]) -> None:
     for code in [taken.lab.solution, taken.lab.second, *wrong]:
         inside, outside = taken.judged(code, runner=InProcessRunner()), taken.judged(code)
         assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
+
+
+@pytest.mark.parametrize(
+    ("lab", "mutant"),
+    [pytest.param(lab, mutant, id=f"{lab.name[:2]}-{mutant.name}") for lab in LABS for mutant in lab.mutants()],
+)
+def test_a_mutant_is_recognised(lab: Lab, mutant: Mutant) -> None:
+    """Whoever makes this mistake is told what it looks like."""
+    runner = None if lab.name[:2] in IN_A_CHILD else InProcessRunner()
+    report = Taken(lab).judged(mutant.code, only=[mutant.killed_by], runner=runner)
+    assert recognised(lab, report.results[0])
+
+
+@each_lab
+def test_every_cause_has_hints(lab: Lab) -> None:
+    """A ladder of its own, mostly; what is noticed without one falls back on the general ladder, whose cause is ""."""
+    number, causes = lab.name[:2], {mutant.cause for mutant in lab.mutants()}
+    for mutant in lab.mutants():
+        hints = lab.spec.check(mutant.killed_by).hints
+        assert mutant.cause in hints or (number in ON_THE_GENERAL_LADDER and "" in hints), mutant.name
+    for check in lab.spec.checks:
+        assert number not in WITH_A_GENERAL_LADDER or "" in check.hints, check.name
+        assert number not in HINTED_EVERYWHERE or causes <= {*check.hints}, check.name
 
 
 @each_lab

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from k8slab.etcd import CompactedError, FutureRevisionError, Store, museum
-from k8slab.lab import InProcessRunner, Mutant, Op, Step, find_lab, parse_script, replay, verify
-from k8slab.lab.show import recognised
+from k8slab.lab import InProcessRunner, Op, Step, find_lab, parse_script, replay, verify
 from k8slab.raft.museum import in_place
 from tests.labs.taken import Taken
 
@@ -131,19 +130,6 @@ def test_what_is_not_written_is_no_refusal() -> None:
     )
     report = verify(LAB, code, only=["refuses-the-future"], runner=InProcessRunner())
     assert report.results[0].reason == "Mvcc.range is not written yet"
-
-
-@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
-def test_a_mutant_is_recognised(mutant: Mutant) -> None:
-    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
-    assert recognised(LAB, report.results[0])
-
-
-@pytest.mark.parametrize("check", LAB.spec.checks, ids=lambda check: check.name)
-def test_every_cause_has_a_ladder_of_its_own(check: object) -> None:
-    """A cause without hints would fall back to the one for all others."""
-    causes = {mutant.cause for mutant in LAB.mutants()}
-    assert all(cause in check.hints for cause in causes)  # type: ignore[attr-defined]
 
 
 def test_a_loss_at_compaction_is_told_with_the_record() -> None:

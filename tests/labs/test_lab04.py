@@ -7,7 +7,7 @@ import pytest
 from k8slab.etcd import Store
 from k8slab.etcd.messages import EventType, PutRequest
 from k8slab.etcd.watch import Watcher
-from k8slab.lab import Check, InProcessRunner, Mutant, Op, Step, find_lab, parse_script, replay, verify
+from k8slab.lab import Check, InProcessRunner, Op, Step, find_lab, parse_script, replay, verify
 from k8slab.lab.show import recognised
 from tests.labs.taken import Taken
 
@@ -56,20 +56,9 @@ def test_a_hub_that_only_knows_the_present_earns_what_it_does() -> None:
 
 def test_what_is_not_written_yet_costs_only_the_checks_that_use_it() -> None:
     """As the text says: the first three checks need neither sync nor cancel, the ones before compaction no cancel."""
-
-    def without(*methods: str) -> set[str]:
-        code = LAB.solution
-        for method in methods:
-            head = f"    def {method}"
-            assert code.count(head) == 1
-            code = code.replace(
-                head, f"    def {method}(self, *some):\n        raise NotImplementedError\n\n    def _{method}"
-            )
-        return {result.check.name for result in judged(code).results if result.passed}
-
-    assert without("sync", "cancel") == {"tells-what-happens", "only-its-keys", "from-now-on"}
+    assert TAKEN.passed_without("sync", "cancel") == {"tells-what-happens", "only-its-keys", "from-now-on"}
     names = [check.name for check in LAB.spec.checks]
-    assert without("cancel") >= {*names[: names.index("says-what-is-gone")]}
+    assert TAKEN.passed_without("cancel") >= {*names[: names.index("says-what-is-gone")]}
 
 
 # -- what does not fit -----------------------------------------------------------------------------
@@ -108,12 +97,6 @@ WRONG = {
 def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
     report = verify(LAB, changed(old, new), only=[check], runner=InProcessRunner())
     assert said in report.results[0].reason
-
-
-@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
-def test_a_mutant_is_recognised(mutant: Mutant) -> None:
-    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
-    assert recognised(LAB, report.results[0])
 
 
 def looks(code: str, check: str) -> tuple[str, str]:
@@ -162,11 +145,6 @@ def test_a_slow_reader_is_blamed_only_for_what_comes_without_it() -> None:
 def test_where_no_reader_is_tried_alone_nobody_is_blamed() -> None:
     for name in ("slow-watcher-stops-sync", "misses-the-first-one"):
         assert looks(mutant(name), "ends-for-good") == ("kept-waiting", "")
-
-
-def test_every_cause_has_a_ladder_of_its_own() -> None:
-    causes = {mutant.cause for mutant in LAB.mutants()}
-    assert all(causes <= {*check.hints} for check in LAB.spec.checks)
 
 
 def test_a_lost_delete_is_told_with_what_was_expected() -> None:

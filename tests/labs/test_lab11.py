@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from k8slab.lab import Check, InProcessRunner, Mutant, Step, find_lab, parse_script, verify
-from k8slab.lab.show import recognised
+from k8slab.lab import Check, InProcessRunner, Step, find_lab, parse_script, verify
 from k8slab.scheduler import CycleState, NodeInfo, Status
 from k8slab.scheduler.plugins.gpu_temperature import GPUTemperature
 from tests.labs.taken import Taken
@@ -78,34 +77,11 @@ def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -
     assert said in report.results[0].reason
 
 
-@pytest.mark.parametrize("mutant", LAB.mutants(), ids=lambda mutant: mutant.name)
-def test_a_mutant_is_recognised(mutant: Mutant) -> None:
-    report = verify(LAB, mutant.code, only=[mutant.killed_by], runner=InProcessRunner())
-    assert recognised(LAB, report.results[0])
-
-
-def test_every_cause_of_a_check_has_a_hint() -> None:
-    for mutant in LAB.mutants():
-        check = LAB.spec.check(mutant.killed_by)
-        assert mutant.cause in check.hints or "" in check.hints, mutant.name
-
-
 def test_what_is_not_written_yet_costs_only_the_checks_that_use_it() -> None:
     """As the text says: first the filter, then the scores, then the hint."""
-
-    def without(*methods: str) -> set[str]:
-        code = LAB.solution
-        for method in methods:
-            head = f"    def {method}("
-            assert code.count(head) == 1
-            code = code.replace(
-                head, f"    def {method}(self, *some):\n        raise NotImplementedError\n\n    def _{method}("
-            )
-        return {result.check.name for result in judged(code).results if result.passed}
-
     names = [check.name for check in LAB.spec.checks]
-    assert without("after_node_change") == {*names[:-1]}
-    assert without("after_node_change", "normalize_score") == {*names[:5]}
+    assert TAKEN.passed_without("after_node_change") == {*names[:-1]}
+    assert TAKEN.passed_without("after_node_change", "normalize_score") == {*names[:5]}
 
 
 def test_answers_are_what_the_text_shows() -> None:

@@ -9,27 +9,19 @@ import pytest
 
 from k8slab.api.errors import InternalError
 from k8slab.api.scheme import NODES, PODS
-from k8slab.client import Client, SharedInformerFactory
 from k8slab.scheduler import Scheduler
-from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop
 from k8slab.sim.order import Shuffle
 from tests.counts import examples
 from tests.fakes import FakeTransport
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import node, pod
 
 
 def play(seed: int, latency_ms: int, trouble: str) -> tuple[FakeTransport, Scheduler]:
     """Nine Pods for three Nodes that hold nine, one Node late, and `trouble`: calm, failing or lost."""
     rng = random.Random(seed)
-    loop = Loop(seed, order=Shuffle(random.Random(seed + 1)))
-    server = FakeTransport(loop, latency_ms=latency_ms)
-    component = Component(loop, "scheduler")
-    client = Client(server)
-    informers = SharedInformerFactory(loop, component, client)
-    scheduler = Scheduler(loop, component, client, informers)
-    informers.start()
-    scheduler.start()
+    world = SchedulerWorld(seed, latency_ms=latency_ms, order=Shuffle(random.Random(seed + 1)))
+    loop, server, scheduler = world.loop, world.server, world.scheduler
     names = [f"p{index}" for index in range(9)]
     steps: list[Any] = [lambda name=name: server.put(PODS, pod(name, "600m")) for name in names]
     steps += [lambda name=name: server.put(NODES, node(name, "2")) for name in ("a", "b")]

@@ -15,13 +15,11 @@ from k8slab.api.errors import InternalError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import EVENTS, NODES, PODS
-from k8slab.client import Client, SharedInformerFactory
-from k8slab.scheduler import SUCCESS, Code, CycleState, QueueName, Scheduler, Status
-from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop, sleep
+from k8slab.scheduler import SUCCESS, Code, CycleState, QueueName, Status
+from k8slab.sim.loop import sleep
 from k8slab.sim.order import Shuffle
 from tests.counts import examples
-from tests.fakes import FakeTransport
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import node, pod, profile
 
 POINTS = ("reserve", "permit", "wait", "pre_bind", "bind")
@@ -96,35 +94,18 @@ class Faulty:
         return []
 
 
-class World:
+class World(SchedulerWorld):
     def __init__(self, plan: Mapping[str, list[tuple[str, Code]]], seed: int = 1, *, shuffled: bool = False) -> None:
-        order = Shuffle(random.Random(seed)) if shuffled else None
-        self.loop = Loop(seed, order=order) if order else Loop(seed)
-        self.server = FakeTransport(self.loop, latency_ms=1)
-        component = Component(self.loop, "scheduler")
-        client = Client(self.server)
-        informers = SharedInformerFactory(self.loop, component, client)
         plugins = ("NodeResourcesFit", "Ledger", "Faulty", "LateLedger")
         registry = {"Ledger": Ledger, "Faulty": Faulty, "LateLedger": LateLedger}
-        self.scheduler = Scheduler(
-            self.loop,
-            component,
-            client,
-            informers,
+        super().__init__(
+            seed,
+            order=Shuffle(random.Random(seed)) if shuffled else None,
             profiles=[profile(*plugins, args={"Faulty": {"plan": plan}})],
             registry=registry,
             features=FeatureGates(overrides={"SchedulerPopFromBackoffQ": False}),
         )
-        informers.start()
-        self.scheduler.start()
         self.framework = self.scheduler.frameworks["default-scheduler"]
-
-    def plugin(self, name: str) -> Any:
-        return self.framework.plugins[name]
-
-    def run(self, ms: int) -> None:
-        self.loop.run(for_ms=ms)
-        self.scheduler.check_invariants()
 
     def check_quiet(self) -> None:
         """Nothing is on its way: what everybody believes is what the server has."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.decoding import DecodeError, decode, strict_error, unknown_field
 from k8slab.api.errors import BadRequestError, StatusError
 from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.objects import Object, thaw
@@ -99,9 +99,9 @@ def decode_body(data: bytes, media_type: str, expected: GVK, scheme: Scheme, dir
         decoded = decode(obj, expected)
     except DecodeError as error:
         raise BadRequestError(prefix + str(error)) from None
-    problems += [f'unknown field "{path}"' for path in decoded.unknown]
+    problems += map(unknown_field, decoded.unknown)
     if problems and directive == "Strict":
-        raise BadRequestError(f"{prefix}strict decoding error: {', '.join(problems)}")
+        raise BadRequestError(prefix + strict_error(problems))
     return Body(obj, () if directive == "Ignore" else strict_problems(problems))
 
 

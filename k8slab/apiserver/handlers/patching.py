@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.decoding import DecodeError, decode, strict_error, unknown_field
 from k8slab.api.errors import BadRequestError, Cause, InternalError, InvalidError, StatusError
 from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.labels import go_quote
@@ -59,9 +59,8 @@ def apply_patch(
         raise BadRequestError(str(error)) from None
     typed, unknown = _typed(existing, patched, patch_type, patch, gvk)
     if strict and unknown:
-        problems = ", ".join(f'unknown field "{path}"' for path in unknown)
         shown = go_text(patch) if patch_type == STRATEGIC_MERGE_PATCH else _json(patched)
-        raise _invalid_patch(shown, f"strict decoding error: {problems}")
+        raise _invalid_patch(shown, strict_error(map(unknown_field, unknown)))
     return typed, unknown
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from k8slab.api.decoding import DecodeError, decode
+from k8slab.api.decoding import DecodeError, decode, unknown_field
 from k8slab.api.defaults import set_defaults
 from k8slab.api.errors import BadRequestError, NotFoundError
 from k8slab.api.objects import Frozen, Object
@@ -203,7 +203,7 @@ async def _patch(server: APIServer, ctx: Context, request: Request, strategy: St
         patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=directive == "Strict")
         if directive != "Ignore":
             for path in unknown:
-                ctx.warn(f'unknown field "{path}"')
+                ctx.warn(unknown_field(path))
         draft = draft_of(patched)
         if strategy is None and any(draft.get(k) != existing.get(k) for k in draft if k not in ("metadata", "status")):
             draft = set_defaults(decode(draft, ctx.gvk).object, ctx.gvk)

@@ -16,7 +16,7 @@ from k8slab.cluster.snapshots.capacity import Placement, Usage, WhatIf, WhatIfAn
 from k8slab.cluster.snapshots.changes import ORDER, Change
 from k8slab.cluster.snapshots.mocks import MockedResult, mocked_results
 from k8slab.cluster.snapshots.pending import Eviction, Finding, Pending, PodState
-from k8slab.cluster.snapshots.replay import WhatIfRecording, what_if_report
+from k8slab.cluster.snapshots.replay import WhatIfRecording, answer_hash, what_if_report
 from k8slab.cluster.snapshots.search import Remedy
 from k8slab.cluster.snapshots.snapshot import BASELINE, ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
@@ -40,6 +40,7 @@ __all__ = [
     "WhatIf",
     "WhatIfAnswer",
     "WhatIfRecording",
+    "answer_hash",
     "mocked_results",
     "more_nodes",
     "owner_of",

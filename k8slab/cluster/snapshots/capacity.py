@@ -40,6 +40,7 @@ from k8slab.scheduler import (
     Snapshot,
 )
 from k8slab.scheduler.framework import placed_on, pod_key, scheduler_name
+from k8slab.scheduler.manifest_check import check_node, check_pod
 
 __all__ = ["Placement", "Usage", "WhatIf", "WhatIfAnswer", "more_nodes"]
 
@@ -92,7 +93,8 @@ def more_nodes(snapshot: ClusterSnapshot, like: Object, number: int) -> list[Obj
 class WhatIf:
     """A snapshot with more Pods (`add`, of which each is one Pod) and more Nodes. Run it as often as you like.
 
-    `new_nodes`: Nodes, and Pods that run on them (as `more_nodes` makes them).
+    `new_nodes`: Nodes, and Pods that run on them (as `more_nodes` makes them). They are checked once, here: TypeError
+    or ValueError as `Snapshot.of`.
     """
 
     def __init__(
@@ -108,6 +110,10 @@ class WhatIf:
         self._snapshot = snapshot
         self._new_nodes = [obj for obj in new_nodes if obj.get("kind") != "Pod"]
         self._on_new_nodes = [obj for obj in new_nodes if obj.get("kind") == "Pod"]
+        for node in self._new_nodes:
+            check_node(node)
+        for pod in self._on_new_nodes:
+            check_pod(pod)
         self._config, self._mocks, self._seed = config, list(mocks), seed
         self._add = [snapshot.with_priority(pod) for pod in add]
         taken = {pod_key(pod) for pod in snapshot.pods}
@@ -123,7 +129,7 @@ class WhatIf:
             framework.algorithm.memo = None if self._mocks else framework.algorithm.memo
             mock(framework, self._mocks)
         pods = [*self._snapshot.pods, *self._on_new_nodes]
-        nodes = Snapshot.of([*self._snapshot.nodes, *self._new_nodes], pods)
+        nodes = Snapshot.of([*self._snapshot.nodes, *self._new_nodes], pods, check=False)
         before = [(info.requested.milli_cpu, info.requested.memory, len(info.pods)) for info in nodes.nodes]
         placements = self._place(frameworks, nodes)
         usage = _usage(nodes, before)

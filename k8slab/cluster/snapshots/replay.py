@@ -20,7 +20,7 @@ from k8slab.cluster.snapshots.snapshot import ClusterSnapshot
 from k8slab.cluster.snapshots.stream import SnapshotError
 from k8slab.scheduler import KubeSchedulerConfiguration
 
-__all__ = ["WhatIfRecording", "what_if_report"]
+__all__ = ["WhatIfRecording", "answer_hash", "what_if_report"]
 
 _FORMAT = "k8slab/simulate-schedule/recording/1"
 
@@ -29,20 +29,18 @@ class WhatIfRecording(NamedTuple):
     """A what-if as plain data. `config`: the text of a KubeSchedulerConfiguration, "" for none; `mocks`: as they were
     written."""
 
-    objects: Sequence[Object]
+    snapshot: ClusterSnapshot
     add: Sequence[Object]
     new_nodes: Sequence[Object]
     config: str = ""
     mocks: Sequence[Any] = ()
     seed: int | str = 7
     fill: bool = False
-    server_version: str = ""
 
     def run(self) -> WhatIfAnswer:
         """The answer: the same every time."""
-        snapshot = ClusterSnapshot.of(self.objects, "recording", server_version=self.server_version)
         what_if = WhatIf(
-            snapshot,
+            self.snapshot,
             self.add,
             self.new_nodes,
             config=KubeSchedulerConfiguration.from_yaml(self.config, source="config") if self.config else None,
@@ -51,11 +49,14 @@ class WhatIfRecording(NamedTuple):
         )
         return what_if.run(fill=self.fill)
 
-    def dump(self) -> str:
-        """As text, with the hash of the answer: `load` and `run` give it again, byte for byte. Keys, certificates and
-        passwords of the configuration are left out."""
-        fields = {**self._asdict(), "config": without_secrets(self.config) if self.config else ""}
-        body = {"format": _FORMAT, "answer": _hash(self.run()), **{k: thaw(v) for k, v in fields.items()}}
+    def dump(self, answer: WhatIfAnswer) -> str:
+        """As text, with the hash of the answer that `run` gave: `load` and `run` give it again, byte for byte. Keys,
+        certificates and passwords of the configuration are left out."""
+        fields = self._asdict()
+        snapshot = fields.pop("snapshot")
+        fields |= {"objects": list(snapshot), "server_version": snapshot.server_version}
+        fields["config"] = without_secrets(self.config) if self.config else ""
+        body = {"format": _FORMAT, "answer": answer_hash(answer), **{k: thaw(v) for k, v in fields.items()}}
         return json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
@@ -72,21 +73,18 @@ class WhatIfRecording(NamedTuple):
         if not isinstance(body, dict) or body.get("format") != _FORMAT:
             found = body.get("format") if isinstance(body, dict) else body
             raise ValueError(f"{source}: format: {str(found)[:40]!r}: expected {_FORMAT}")
-        for name in (*cls._fields, "answer"):
+        for name in _TYPES:
             if name not in body:
                 raise ValueError(f"{source}: {name}: missing, expected what `--record` wrote")
         for name, (types, expected) in _TYPES.items():
             if not isinstance(body[name], types) or (types is not bool and isinstance(body[name], bool)):
                 raise ValueError(f"{source}: {name}: {str(body[name])[:40]!r}: expected {expected}")
-        _check_objects(body, source)
+        snapshot = ClusterSnapshot.of(body["objects"], f"{source}: objects", server_version=body["server_version"])
+        _check_more(body, source)
         mocked_results(body["mocks"], f"{source}: mocks")
         if body["config"]:
             KubeSchedulerConfiguration.from_yaml(body["config"], source=f"{source}: config")
-        return cls(**{name: body[name] for name in cls._fields}), body["answer"]
-
-    def answers_as(self, expected: str) -> bool:
-        """Whether the answer is still the one with this hash."""
-        return _hash(self.run()) == expected
+        return cls(snapshot, *(body[name] for name in cls._fields[1:])), body["answer"]
 
 
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
@@ -97,16 +95,15 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-def _check_objects(body: Mapping[str, Any], source: str) -> None:
-    """SnapshotError for an object that a recording cannot have."""
-    for name in ("objects", "add", "new_nodes"):
+def _check_more(body: Mapping[str, Any], source: str) -> None:
+    """SnapshotError for an object that a recording cannot have beside those of its snapshot."""
+    for name, kinds in (("add", ("Pod",)), ("new_nodes", ("Node", "Pod"))):
         ClusterSnapshot.of(body[name], f"{source}: {name}")
-        kinds = {"objects": None, "add": ("Pod",), "new_nodes": ("Node", "Pod")}[name]
         for index, obj in enumerate(body[name]):
-            if kinds is not None and obj["kind"] not in kinds:
+            if obj["kind"] not in kinds:
                 what = f"{source}: {name}[{index}]: kind: {obj['kind']!r}"
                 raise SnapshotError(f"{what}: expected {' or '.join(kinds)}")
-            if kinds is not None and obj["kind"] == "Pod" and not isinstance(obj.get("spec"), Mapping):
+            if obj["kind"] == "Pod" and not isinstance(obj.get("spec"), Mapping):
                 raise SnapshotError(f"{source}: {name}[{index}]: spec: missing, expected that of a Pod")
 
 
@@ -123,5 +120,6 @@ def what_if_report(answer: WhatIfAnswer) -> dict[str, Any]:
     }
 
 
-def _hash(answer: WhatIfAnswer) -> str:
+def answer_hash(answer: WhatIfAnswer) -> str:
+    """What a recording keeps of its answer: two answers with the same hash are the same."""
     return hashlib.sha256(json.dumps(what_if_report(answer), sort_keys=True).encode()).hexdigest()

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 from k8slab.api.decoding import DecodeError, decode
 from k8slab.api.objects import Object
+from k8slab.api.persistent_volumes import named_claims
 from k8slab.api.pods import is_pod_terminal
 from k8slab.api.priority_classes import SYSTEM_PRIORITY_CLASSES
 from k8slab.api.scheme import GVR, NODES, PERSISTENTVOLUMECLAIMS, PODDISRUPTIONBUDGETS, PODS, PRIORITYCLASSES
@@ -53,6 +54,15 @@ class ClusterSnapshot:
         """From objects in memory. SnapshotError names the one that cannot be used."""
         snapshot = cls()
         snapshot.server_version = server_version
+        snapshot._take(Item(f"{source}: items[{index}]", obj) for index, obj in enumerate(objects))
+        return snapshot
+
+    def beside(self, objects: Iterable[Any], source: str) -> ClusterSnapshot:
+        """This snapshot with more objects, which are checked; it stays as it is. SnapshotError as `of`."""
+        snapshot = ClusterSnapshot()
+        snapshot.server_version, snapshot.repeated, snapshot.ended = self.server_version, self.repeated, self.ended
+        snapshot.counts = dict(self.counts)
+        snapshot._objects = {gvr: dict(found) for gvr, found in self._objects.items()}
         snapshot._take(Item(f"{source}: items[{index}]", obj) for index, obj in enumerate(objects))
         return snapshot
 
@@ -147,7 +157,7 @@ class ClusterSnapshot:
         for kind, meaning in _IF_MISSING.items():
             if not self.counts.get(kind):
                 found.append(f"no {kind} in the snapshot: {meaning}")
-        if any(_claims(pod) for pod in self.pending) and not self.objects(PERSISTENTVOLUMECLAIMS):
+        if any(named_claims(pod) for pod in self.pending) and not self.objects(PERSISTENTVOLUMECLAIMS):
             found.append(
                 "no PersistentVolumeClaim in the snapshot, and pending Pods use some: their volumes are unknown"
             )
@@ -218,10 +228,6 @@ _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 def _type(value: Any) -> str:
     """What it is, not what it says: a dump may hold anything."""
     return _TYPES.get(type(value)) or cut(repr(value), 60)
-
-
-def _claims(pod: Object) -> bool:
-    return any("persistentVolumeClaim" in volume for volume in pod["spec"].get("volumes") or ())
 
 
 def _checked(obj: dict[str, Any], where: str) -> Object:

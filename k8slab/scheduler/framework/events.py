@@ -176,6 +176,11 @@ class QueueingHint(StrEnum):
     QUEUE_SKIP = "QueueSkip"
     QUEUE = "Queue"
 
+    @classmethod
+    def of(cls, helps: object) -> QueueingHint:
+        """QUEUE when `helps` is true in an `if`, otherwise QUEUE_SKIP."""
+        return cls.QUEUE if helps else cls.QUEUE_SKIP
+
 
 QueueingHintFn = Callable[[Object, Object | None, Object | None], QueueingHint]
 """(the rejected Pod, the object before, the object after) -> hint. Added: before is None. Deleted: after is None."""

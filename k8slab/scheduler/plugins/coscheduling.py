@@ -50,6 +50,7 @@ from k8slab.scheduler.framework import (
     PreFilterResult,
     QueuedPod,
     Status,
+    custom_resource,
     labels_of,
     namespace_of,
     uid_of,
@@ -101,10 +102,9 @@ class Coscheduling:
         self._rejected_at: dict[str, int] = {}
 
     def events_to_register(self) -> list[ClusterEventWithHint]:
-        groups = f"{PODGROUPS.resource}.{PODGROUPS.version}.{PODGROUPS.group}"
         return [
             ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.ADD)),
-            ClusterEventWithHint(ClusterEvent(groups, ActionType.ADD | ActionType.UPDATE)),
+            ClusterEventWithHint(ClusterEvent(custom_resource(PODGROUPS), ActionType.ADD | ActionType.UPDATE)),
         ]
 
     # -- queue -------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ class Fit:
     def _after_pod_deleted(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """It helps when the Pod took room: on its Node, or on the one it was nominated for."""
         took_room = old is not None and (old["spec"].get("nodeName") or nominated_node_name(old))
-        return QueueingHint.QUEUE if took_room else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(took_room)
 
     def _after_scale_down(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A Pod asks for less: it helps when that is the rejected Pod itself, or frees what it asks for."""
@@ -154,7 +154,7 @@ class Fit:
         before, after = Resource.of(pod_requests(old)), Resource.of(pod_requests(new))
         wanted = Resource.of(pod_requests(pod)).as_dict()
         freed = any(before.get(name) > after.get(name) for name in wanted)
-        return QueueingHint.QUEUE if freed and new["spec"].get("nodeName") else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(freed and new["spec"].get("nodeName"))
 
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """It helps when the empty Node could hold the Pod, and has more of something than before."""
@@ -170,4 +170,4 @@ class Fit:
         more = now.allocatable.allowed_pod_number > before.allowed_pod_number or any(
             now.allocatable.get(name) > before.get(name) for name in wanted.as_dict()
         )
-        return QueueingHint.QUEUE if more else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(more)

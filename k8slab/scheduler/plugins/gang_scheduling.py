@@ -56,12 +56,12 @@ class GangScheduling:
     def _after_pod_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         mine = scheduling_group(pod)
         same = bool(mine) and new is not None and scheduling_group(new) == mine
-        return QueueingHint.QUEUE if same else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(same)
 
     def _after_group_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         mine = scheduling_group(pod)
         same = bool(mine) and new is not None and f"{namespace_of(new)}/{new['metadata']['name']}" == mine
-        return QueueingHint.QUEUE if same else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(same)
 
     def pre_enqueue(self, pod: Object) -> Status:
         """Keep a gang out of the queue until its group and enough of its Pods exist."""

@@ -145,7 +145,7 @@ class GPUTemperature:
         """It helps when the Node would pass now and, with what was known of it before, would not."""
         if new is None or not self._passes(new):
             return QueueingHint.QUEUE_SKIP
-        return QueueingHint.QUEUE if old is None or not self._passes(old) else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(old is None or not self._passes(old))
 
     # -- inside ------------------------------------------------------------------------------------
 

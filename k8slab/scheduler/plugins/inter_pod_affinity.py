@@ -338,7 +338,7 @@ class InterPodAffinity:
         is_far = new is not None and matches_any_term(own.required_anti, namespace, labels_of(new))
         freed = new is None and old is not None and self._repels(old, pod)
         helps = (after and not before) or (was_far and not is_far) or freed
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
     def _repels(self, other: Object, pod: Object) -> bool:
         """Whether a required anti-affinity term of `other` is about `pod`."""
@@ -357,7 +357,7 @@ class InterPodAffinity:
             for term in own.required
         )
         far = any(after.get(term.topology_key) != before.get(term.topology_key) for term in own.required_anti)
-        return QueueingHint.QUEUE if near or far else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(near or far)
 
     # -- inside ------------------------------------------------------------------------------------
 

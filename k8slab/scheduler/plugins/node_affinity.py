@@ -147,7 +147,7 @@ class NodeAffinity:
             helps = required.matches(new) and (old is None or not required.matches(old))
         except ValueError:
             return QueueingHint.QUEUE
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
 
 def _of(node: NodeInfo) -> Object:

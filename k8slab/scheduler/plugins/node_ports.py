@@ -69,4 +69,4 @@ class NodePorts:
         freed = HostPorts()
         freed.add(host_ports(old))
         helps = any(freed.conflicts(port) for port in host_ports(pod))
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)

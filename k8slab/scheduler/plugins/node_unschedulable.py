@@ -59,8 +59,8 @@ class NodeUnschedulable:
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         now = bool(((new or {}).get("spec") or {}).get("unschedulable"))
         before = old is None or bool((old.get("spec") or {}).get("unschedulable"))
-        return QueueingHint.QUEUE if before and not now else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(before and not now)
 
     def _after_toleration_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         same = new is not None and new["metadata"].get("uid") == pod["metadata"].get("uid")
-        return QueueingHint.QUEUE if same and new is not None and _tolerates_cordon(new) else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(same and new is not None and _tolerates_cordon(new))

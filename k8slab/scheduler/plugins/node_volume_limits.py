@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.persistent_volumes import claim_class, claim_name, not_for_pod
+from k8slab.api.persistent_volumes import claim_class, is_claim_of, named_claims, not_for_pod, pod_claims
 from k8slab.api.scheme import CSINODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES, VOLUMEATTACHMENTS
 from k8slab.scheduler.framework import (
     SKIP,
@@ -58,12 +58,6 @@ class _Rejected(Exception):
         self.status = status
 
 
-def _claims(pod: Object) -> list[tuple[Mapping[str, Any], str]]:
-    """(volume, the claim behind it), for those that have one."""
-    volumes = [(volume, claim_name(pod, volume)) for volume in pod["spec"].get("volumes") or ()]
-    return [(volume, name) for volume, name in volumes if name is not None]
-
-
 def _limits(csi_node: Object | None) -> dict[str, int]:
     drivers = ((csi_node or {}).get("spec") or {}).get("drivers") or ()
     counts = {driver.get("name") or "": (driver.get("allocatable") or {}).get("count") for driver in drivers}
@@ -81,7 +75,7 @@ class NodeVolumeLimits:
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        if not _claims(pod):
+        if not pod_claims(pod):
             return None, SKIP
         state.write(_STATE, self._question(pod))
         return None, SUCCESS
@@ -141,7 +135,7 @@ class NodeVolumeLimits:
         """The CSI volumes a Pod needs attached. What is missing for the incoming Pod is a verdict."""
         found: dict[Volume, None] = {}
         namespace = namespace_of(pod)
-        for volume, name in _claims(pod):
+        for volume, name in pod_claims(pod):
             if not name:
                 raise _Rejected(Status(Code.ERROR, "PersistentVolumeClaim had no name"))
             claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace)
@@ -189,19 +183,15 @@ class NodeVolumeLimits:
         """It helps when some driver takes more volumes than before."""
         before, now = _limits(old), _limits(new)
         grown = any(count > before.get(name, 0) for name, count in now.items())
-        return QueueingHint.QUEUE if grown else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(grown)
 
     def _after_pod_deleted(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        helps = old is not None and old["spec"].get("nodeName") and _claims(old)
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        helps = old is not None and old["spec"].get("nodeName") and pod_claims(old)
+        return QueueingHint.of(helps)
 
     def _after_claim_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        names = [name for _, name in _claims(pod)]
-        mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in names
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(is_claim_of(new, pod, [name for _, name in pod_claims(pod)]))
 
     def _after_detached(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A volume left a Node: it may help any Pod that has a claim."""
-        volumes = pod["spec"].get("volumes") or ()
-        helps = any(volume.get("persistentVolumeClaim") is not None for volume in volumes)
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(named_claims(pod))

@@ -316,10 +316,10 @@ class PodTopologySpread:
             if tolerates_more and any(constraint.honors_taints for constraint in constraints):
                 return QueueingHint.QUEUE
             changed = any(c.selector.matches(labels_of(old)) != c.selector.matches(labels_of(new)) for c in constraints)
-            return QueueingHint.QUEUE if changed else QueueingHint.QUEUE_SKIP
+            return QueueingHint.of(changed)
         labels = labels_of(new if new is not None else old)
         counts = any(constraint.selector.matches(labels) for constraint in constraints)
-        return QueueingHint.QUEUE if counts else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(counts)
 
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A Node with all topology keys came or left, or one changed its domain or its taints."""
@@ -330,11 +330,11 @@ class PodTopologySpread:
         before = old is not None and has_all_keys(labels_of(old), constraints)
         after = new is not None and has_all_keys(labels_of(new), constraints)
         if old is None or new is None:
-            return QueueingHint.QUEUE if before or after else QueueingHint.QUEUE_SKIP
+            return QueueingHint.of(before or after)
         if before != after:
             return QueueingHint.QUEUE
         moved = any(labels_of(old).get(c.topology_key) != labels_of(new).get(c.topology_key) for c in constraints)
-        return QueueingHint.QUEUE if after and (moved or _taints(old) != _taints(new)) else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(after and (moved or _taints(old) != _taints(new)))
 
     # -- inside ------------------------------------------------------------------------------------
 

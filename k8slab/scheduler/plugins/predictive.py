@@ -244,11 +244,11 @@ class PredictivePlugin:
 
     def _after_deletion(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         was_a_worker = old is not None and job_uid(old) is not None
-        return QueueingHint.QUEUE if was_a_worker else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(was_a_worker)
 
     def _after_prediction(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         mine = new is not None and (new.get("spec") or {}).get("jobUID") == job_uid(pod)
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(mine)
 
     # -- inside ------------------------------------------------------------------------------------
 

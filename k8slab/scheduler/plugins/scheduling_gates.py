@@ -44,4 +44,4 @@ class SchedulingGates:
 
     def _after_gates_removed(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         same = new is not None and new["metadata"].get("uid") == pod["metadata"].get("uid")
-        return QueueingHint.QUEUE if same else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(same)

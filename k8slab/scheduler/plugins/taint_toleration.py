@@ -80,8 +80,8 @@ class TaintToleration:
     def _after_node_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         before = old is None or _has_untolerated((old.get("spec") or {}).get("taints") or (), pod)
         now = _has_untolerated(((new or {}).get("spec") or {}).get("taints") or (), pod)
-        return QueueingHint.QUEUE if before and not now else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(before and not now)
 
     def _after_toleration_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         same = new is not None and new["metadata"].get("uid") == pod["metadata"].get("uid")
-        return QueueingHint.QUEUE if same else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(same)

@@ -24,11 +24,11 @@ from k8slab.api.persistent_volumes import (
     NO_PROVISIONER,
     SELECTED_NODE,
     claim_class,
-    claim_name,
     find_matching_volume,
     fits_node,
     is_bound_to_claim,
     is_fully_bound,
+    pod_claims,
     storage_request,
     volume_class,
 )
@@ -102,10 +102,7 @@ class VolumeBinder:
     def claims_of(self, pod: Object) -> list[Object]:
         """The claims behind the Pod's volumes, as assumed. VolumeBindingError when one is missing."""
         namespace, found = namespace_of(pod), []
-        for volume in pod["spec"].get("volumes") or ():
-            name = claim_name(pod, volume)
-            if name is None:
-                continue
+        for _, name in pod_claims(pod):
             claim = self.claims.get(name, namespace)
             if claim is None:
                 key = f'"{namespace}/{name}"'

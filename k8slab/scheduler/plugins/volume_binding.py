@@ -14,7 +14,7 @@ from typing import Any
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
-from k8slab.api.persistent_volumes import claim_name, not_for_pod
+from k8slab.api.persistent_volumes import is_claim_of, not_for_pod, pod_claims
 from k8slab.api.quantity import quantity
 from k8slab.scheduler.config_args import with_defaults
 from k8slab.scheduler.framework import (
@@ -77,8 +77,7 @@ class VolumeBinding:
     def pre_filter(
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
-        volumes = [(volume, claim_name(pod, volume)) for volume in pod["spec"].get("volumes") or ()]
-        claimed = [(volume, name) for volume, name in volumes if name is not None]
+        claimed = pod_claims(pod)
         if not claimed:
             state.write(_STATE, _State())
             return None, SKIP
@@ -187,33 +186,26 @@ class VolumeBinding:
         ]
 
 
-def _hint(helps: bool) -> QueueingHint:
-    return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
-
-
 def _after_class_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """A new class may help; of an old one only the topologies can change."""
-    return _hint(old is None or old.get("allowedTopologies") != (new or {}).get("allowedTopologies"))
+    return QueueingHint.of(old is None or old.get("allowedTopologies") != (new or {}).get("allowedTopologies"))
 
 
 def _after_claim_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-    if new is None or namespace_of(new) != namespace_of(pod):
-        return QueueingHint.QUEUE_SKIP
-    names = [claim_name(pod, volume) for volume in pod["spec"].get("volumes") or ()]
-    return _hint(new["metadata"]["name"] in names)
+    return QueueingHint.of(is_claim_of(new, pod, [name for _, name in pod_claims(pod)]))
 
 
 def _after_csi_node_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """In-tree volumes are handed to CSI Node by Node: this annotation says which."""
     migrated = [(((node or {}).get("metadata") or {}).get("annotations") or {}).get(_MIGRATED) for node in (old, new)]
-    return _hint(old is None or migrated[0] != migrated[1])
+    return QueueingHint.of(old is None or migrated[0] != migrated[1])
 
 
 def _after_driver_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
     """It helps when a driver whose volumes the Pod has inline no longer wants its capacity looked at."""
     before, now = (bool(((driver or {}).get("spec") or {}).get("storageCapacity")) for driver in (old, new))
     drivers = [(volume.get("csi") or {}).get("driver") for volume in pod["spec"].get("volumes") or ()]
-    return _hint(new is not None and new["metadata"]["name"] in drivers and before and not now)
+    return QueueingHint.of(new is not None and new["metadata"]["name"] in drivers and before and not now)
 
 
 def _after_capacity_change(pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
@@ -221,4 +213,4 @@ def _after_capacity_change(pod: Object, old: Object | None, new: Object | None) 
         return QueueingHint.QUEUE
     limits = [(capacity or {}).get("maximumVolumeSize") or (capacity or {}).get("capacity") for capacity in (old, new)]
     grown = limits[1] is not None and (limits[0] is None or quantity(limits[0]) < quantity(limits[1]))
-    return _hint(grown)
+    return QueueingHint.of(grown)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.persistent_volumes import is_claim_of, named_claims
 from k8slab.api.scheme import PERSISTENTVOLUMECLAIMS
 from k8slab.scheduler.framework import (
     SKIP,
@@ -28,7 +29,7 @@ from k8slab.scheduler.framework import (
     namespace_of,
 )
 
-__all__ = ["VolumeRestrictions", "claims_of", "conflicts"]
+__all__ = ["VolumeRestrictions", "conflicts"]
 
 _STATE = "PreFilterVolumeRestrictions"
 _DISK_CONFLICT = Status(Code.UNSCHEDULABLE, "node(s) had no available disk", plugin="VolumeRestrictions")
@@ -78,12 +79,6 @@ def conflicts(pod: Object, other: Object) -> bool:
     )
 
 
-def claims_of(pod: Object) -> list[str]:
-    """The claims that the Pod names itself; those of generic ephemeral volumes have no second user."""
-    named = (volume.get("persistentVolumeClaim") for volume in _volumes(pod))
-    return [claim.get("claimName") or "" for claim in named if claim is not None]
-
-
 class _State:
     """`claims`: those of the Pod with ReadWriteOncePod. `uses`: how many of them Pods on Nodes have."""
 
@@ -96,7 +91,7 @@ class _State:
         return _State(self.claims, self.uses)
 
     def count(self, pod: Object, sign: int) -> None:
-        self.uses += sign * sum(name in self.claims for name in claims_of(pod))
+        self.uses += sign * sum(name in self.claims for name in named_claims(pod))
 
 
 class VolumeRestrictions:
@@ -111,7 +106,7 @@ class VolumeRestrictions:
         self, state: CycleState, pod: Object, nodes: Sequence[NodeInfo]
     ) -> tuple[PreFilterResult | None, Status]:
         namespace, exclusive = namespace_of(pod), set()
-        for name in claims_of(pod):
+        for name in named_claims(pod):
             claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace)
             if claim is None:
                 return None, Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, f'persistentvolumeclaim "{name}" not found')
@@ -129,7 +124,7 @@ class VolumeRestrictions:
         if not wanted:
             return 0
         pods = (info for node in self._handle.snapshot().nodes for info in node.pods.values())
-        used = {name for info in pods if info.namespace == namespace for name in claims_of(info.pod)}
+        used = {name for info in pods if info.namespace == namespace for name in named_claims(info.pod)}
         return len(wanted & used)
 
     def add_pod(self, state: CycleState, pod: Object, to_add: PodInfo, node: NodeInfo) -> Status:
@@ -165,9 +160,8 @@ class VolumeRestrictions:
         """It helps when the Pod that is gone had the disk, or a claim of the same name."""
         if old is None or namespace_of(old) != namespace_of(pod):
             return QueueingHint.QUEUE_SKIP
-        helps = conflicts(pod, old) or not set(claims_of(pod)).isdisjoint(claims_of(old))
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        helps = conflicts(pod, old) or not set(named_claims(pod)).isdisjoint(named_claims(old))
+        return QueueingHint.of(helps)
 
     def _after_claim_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in claims_of(pod)
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(is_claim_of(new, pod, named_claims(pod)))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
-from k8slab.api.persistent_volumes import claim_class
+from k8slab.api.persistent_volumes import claim_class, is_claim_of, named_claims
 from k8slab.api.scheme import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, STORAGECLASSES
 from k8slab.scheduler.framework import (
     SKIP,
@@ -28,7 +28,6 @@ from k8slab.scheduler.framework import (
     labels_of,
     namespace_of,
 )
-from k8slab.scheduler.plugins.volume_restrictions import claims_of
 
 __all__ = ["VolumeZone", "topologies"]
 
@@ -84,7 +83,7 @@ class VolumeZone:
     def _topologies_of(self, pod: Object) -> list[Topology] | Status:
         """What the Pod's bound volumes demand, or why nobody can say."""
         found: list[Topology] = []
-        for name in claims_of(pod):
+        for name in named_claims(pod):
             if not name:
                 return _unresolvable("PersistentVolumeClaim had no name")
             claim = self._handle.lister.get(PERSISTENTVOLUMECLAIMS, name, namespace_of(pod))
@@ -147,13 +146,12 @@ class VolumeZone:
 
     def _after_class_added(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         helps = new is not None and new.get("volumeBindingMode") == "WaitForFirstConsumer"
-        return QueueingHint.QUEUE if helps else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(helps)
 
     def _after_claim_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
-        mine = new is not None and namespace_of(new) == namespace_of(pod) and new["metadata"]["name"] in claims_of(pod)
-        return QueueingHint.QUEUE if mine else QueueingHint.QUEUE_SKIP
+        return QueueingHint.of(is_claim_of(new, pod, named_claims(pod)))
 
     def _after_volume_change(self, pod: Object, old: Object | None, new: Object | None) -> QueueingHint:
         """A new volume may help, another state of one only when its labels say something else."""
         same = old is not None and new is not None and topologies(old) == topologies(new)
-        return QueueingHint.QUEUE_SKIP if same else QueueingHint.QUEUE
+        return QueueingHint.of(not same)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8slab.cluster import ClusterSnapshot, SnapshotError
-from k8slab.cluster.snapshots import stream
+from k8slab.cluster.snapshots import WhatIf, stream
 from k8slab.cluster.snapshots.stream import objects_of
 
 Json = dict[str, Any]
@@ -127,6 +127,26 @@ def test_of_an_object_that_comes_twice_the_last_counts_and_a_note_says_so() -> N
     snapshot = ClusterSnapshot.of([node(), pod("p"), pod("p", nodeName="n1")])
     assert [p["spec"].get("nodeName") for p in snapshot.pods] == ["n1"]
     assert "1 objects are there more than once: the one read last counts" in snapshot.notes()
+
+
+def test_objects_beside_a_snapshot_are_checked_and_those_of_it_are_not_again() -> None:
+    snapshot = ClusterSnapshot.of([node(), pod("p")], server_version="v1.36.2")
+    more = snapshot.beside([node("n2"), pod("p", nodeName="n2")], "--add")
+    assert [n["metadata"]["name"] for n in more.nodes] == ["n1", "n2"]
+    assert more.nodes[0] is snapshot.nodes[0]
+    assert [p["spec"].get("nodeName") for p in more.pods] == ["n2"], "the one read last counts"
+    assert (more.server_version, more.counts, more.repeated) == ("v1.36.2", {"Node": 2, "Pod": 2}, 1)
+    assert (len(snapshot.nodes), snapshot.pods[0]["spec"].get("nodeName"), snapshot.repeated) == (1, None, 0)
+    with pytest.raises(SnapshotError, match=r"--add: items\[0\]: Node n3: status.allocatable.cpu: 'much'"):
+        snapshot.beside([node("n3", status={"allocatable": {"cpu": "much"}})], "--add")
+
+
+def test_the_new_nodes_of_a_what_if_are_checked_when_it_is_made() -> None:
+    snapshot = ClusterSnapshot.of([node()])
+    with pytest.raises(ValueError, match=r"Node n2: spec.taints\[0\].effect: 'Never': expected one of NoSchedule"):
+        WhatIf(snapshot, [], [node("n2", spec={"taints": [{"key": "k", "effect": "Never"}]})])
+    with pytest.raises(ValueError, match=r"Pod default/p: spec.preemptionPolicy: 'never': expected one of"):
+        WhatIf(snapshot, [], [pod("p", nodeName="n1", preemptionPolicy="never")])
 
 
 class Endless(io.RawIOBase):

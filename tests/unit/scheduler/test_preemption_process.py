@@ -9,46 +9,11 @@ import pytest
 from k8slab.api.errors import ForbiddenError, NotFoundError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
-from k8slab.api.scheme import EVENTS, NODES, PODDISRUPTIONBUDGETS, PODS
-from k8slab.client import Client, SharedInformerFactory
-from k8slab.scheduler import CycleState, Scheduler, Status
+from k8slab.api.scheme import NODES, PODDISRUPTIONBUDGETS, PODS
+from k8slab.scheduler import CycleState, Status
 from k8slab.scheduler.framework import Code
-from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop
-from tests.fakes import FakeTransport
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import node, pod
-
-
-class World:
-    """A fake API server, and one scheduler before it. Invariants are checked after every run."""
-
-    def __init__(self, *, graceful: bool = False, **options: Any) -> None:
-        self.loop = Loop(7)
-        self.server = FakeTransport(self.loop, latency_ms=1, graceful_pods=graceful)
-        component = Component(self.loop, "scheduler")
-        client = Client(self.server)
-        informers = SharedInformerFactory(self.loop, component, client)
-        self.scheduler = Scheduler(self.loop, component, client, informers, **options)
-        informers.start()
-        self.scheduler.start()
-
-    def run(self, ms: int) -> None:
-        self.loop.run(for_ms=ms)
-        self.scheduler.check_invariants()
-
-    def pods(self) -> dict[str, str]:
-        """Node by Pod, "" for none."""
-        return {made["metadata"]["name"]: made["spec"].get("nodeName", "") for made in self.server.of(PODS)}
-
-    def pod(self, name: str) -> Object:
-        return self.server.get(PODS, f"default/{name}")
-
-    def events(self, reason: str) -> list[Object]:
-        return [event for event in self.server.of(EVENTS) if event["reason"] == reason]
-
-    def wishes(self, verb: str) -> list[str]:
-        """The Pods that requests with this verb named."""
-        return [request.name for request in self.server.requests if request.verb == verb and request.resource == PODS]
 
 
 def running(name: str, where: str, cpu: str = "1", priority: int = 0, **labels: str) -> Object:
@@ -58,7 +23,7 @@ def running(name: str, where: str, cpu: str = "1", priority: int = 0, **labels: 
 
 
 def test_a_victim_is_told_why_and_deleted_and_the_pod_takes_its_place() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.run(20)
@@ -81,7 +46,7 @@ def test_a_victim_is_told_why_and_deleted_and_the_pod_takes_its_place() -> None:
     assert waiting["status"]["nominatedNodeName"] == "a"
     (condition,) = waiting["status"]["conditions"]
     assert condition["message"] == "0/1 nodes are available: 1 Insufficient cpu."
-    (event,) = world.events("Preempted")
+    (event,) = world.events_with("Preempted")
     assert event["message"] == "Preempted by pod uid-default-vip on node a"
     assert (event["type"], event["action"], event["involvedObject"]["name"]) == ("Normal", "Preempting", "low")
     assert event["related"]["name"] == "vip"
@@ -93,7 +58,7 @@ def test_a_victim_is_told_why_and_deleted_and_the_pod_takes_its_place() -> None:
 
 
 def test_the_delete_names_the_uid_so_that_a_new_pod_of_the_name_is_safe() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.server.put(PODS, pod("vip", "1", priority=10))
@@ -103,7 +68,7 @@ def test_the_delete_names_the_uid_so_that_a_new_pod_of_the_name_is_safe() -> Non
 
 
 def test_all_victims_go_and_the_pod_is_bound_once() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "3"))
     for name in ("x", "y", "z"):
         world.server.put(PODS, running(name, "a"))
@@ -112,7 +77,7 @@ def test_all_victims_go_and_the_pod_is_bound_once() -> None:
     world.run(5_000)
     assert world.pods() == {"vip": "a"}
     assert sorted(world.wishes("delete")) == ["x", "y", "z"]
-    assert len(world.events("Preempted")) == 3
+    assert len(world.events_with("Preempted")) == 3
 
 
 @pytest.mark.parametrize(
@@ -129,7 +94,7 @@ def test_all_victims_go_and_the_pod_is_bound_once() -> None:
     ],
 )
 def test_the_story_names_the_victims(victims: list[str], text: str) -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", str(len(victims))))
     for name in victims:
         world.server.put(PODS, running(name, "a"))
@@ -141,7 +106,7 @@ def test_the_story_names_the_victims(victims: list[str], text: str) -> None:
 
 
 def test_the_pod_is_held_back_until_the_last_victim_is_told() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "2"))
     world.server.put(PODS, running("x", "a"))
     world.server.put(PODS, running("y", "a"))
@@ -158,7 +123,7 @@ def test_the_pod_is_held_back_until_the_last_victim_is_told() -> None:
 
 
 def test_a_graceful_end_is_waited_for_without_evicting_more() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     for name in ("a", "b"):
         world.server.put(NODES, node(name, "1"))
         world.server.put(PODS, running(f"on-{name}", name))
@@ -168,11 +133,11 @@ def test_a_graceful_end_is_waited_for_without_evicting_more() -> None:
     world.server.put(NODES, node("tiny", "1m"))  # an event that may help, so that the Pod is tried again
     world.server.put(NODES, node("tiny", "1"))
     world.run(15_000)
-    assert len(world.events("Preempted")) == 1
+    assert len(world.events_with("Preempted")) == 1
 
 
 def test_a_budget_protects_its_pods() -> None:
-    world = World()
+    world = SchedulerWorld()
     for name in ("a", "b"):
         world.server.put(NODES, node(name, "1"))
     world.server.put(PODS, running("db", "a", app="db"))
@@ -191,7 +156,7 @@ def test_a_budget_protects_its_pods() -> None:
 
 
 def test_an_explanation_keeps_room_for_a_nominated_pod_as_the_scheduler_does() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     world.server.put(NODES, node("a", "4"))
     world.server.put(PODS, running("low", "a", "3"))
     world.run(20)
@@ -207,7 +172,7 @@ def test_an_explanation_keeps_room_for_a_nominated_pod_as_the_scheduler_does() -
 
 
 def test_an_explanation_names_no_nominated_pod_where_it_changes_nothing() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     world.server.put(NODES, node("a", "4"))
     world.server.put(PODS, running("low", "a", "3"))
     world.run(20)
@@ -221,7 +186,7 @@ def test_an_explanation_names_no_nominated_pod_where_it_changes_nothing() -> Non
 
 
 def test_a_less_important_nominated_pod_has_to_look_elsewhere() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     world.server.put(NODES, node("a", "2"))
     world.server.put(PODS, running("low", "a"))
     world.server.put(PODS, running("better", "a", priority=1))
@@ -238,7 +203,7 @@ def test_a_less_important_nominated_pod_has_to_look_elsewhere() -> None:
 
 
 def test_room_that_a_deleted_nominated_pod_gives_up_is_used() -> None:
-    world = World(graceful=True)
+    world = SchedulerWorld(graceful=True)
     world.server.put(NODES, node("a", "2"))
     world.server.put(PODS, running("low", "a", "1"))
     world.run(20)
@@ -253,7 +218,7 @@ def test_room_that_a_deleted_nominated_pod_gives_up_is_used() -> None:
 
 
 def test_a_refused_eviction_is_tried_again() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.run(20)
@@ -267,14 +232,14 @@ def test_a_refused_eviction_is_tried_again() -> None:
 
 
 def test_a_victim_that_is_gone_is_no_error() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.run(20)
     world.server.fail_next("delete", PODS, NotFoundError.of("pods", "low"))
     world.server.put(PODS, pod("vip", "1", priority=10))
     world.run(20)
-    assert world.events("Preempted") == []
+    assert world.events_with("Preempted") == []
     assert [event for event in world.loop.trace if event.kind == "schedule.evict-error"] == []
     assert not world.scheduler.executor.is_preempting("uid-default-vip")
 
@@ -293,20 +258,20 @@ class Hold:
 
 def test_a_victim_that_still_waits_in_permit_is_sent_back_and_not_deleted() -> None:
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Hold"}]}}}
-    world = World(profiles=[profile], registry={"Hold": Hold})
+    world = SchedulerWorld(profiles=[profile], registry={"Hold": Hold})
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("low", "1"))
     world.run(20)
     world.server.put(PODS, pod("vip", "1", priority=10))
     world.run(20)
     assert world.wishes("delete") == []
-    assert [event["involvedObject"]["name"] for event in world.events("Preempted")] == ["low"]
+    assert [event["involvedObject"]["name"] for event in world.events_with("Preempted")] == ["low"]
     world.run(3_000)
     assert world.scheduler.cache.is_assumed("default/vip")
 
 
 def test_before_1_33_victims_go_before_the_next_pod_is_looked_at() -> None:
-    world = World(features=FeatureGates("1.32"))
+    world = SchedulerWorld(features=FeatureGates("1.32"))
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.run(20)
@@ -319,7 +284,7 @@ def test_before_1_33_victims_go_before_the_next_pod_is_looked_at() -> None:
 
 
 def test_before_1_33_a_refused_eviction_is_part_of_the_message() -> None:
-    world = World(features=FeatureGates("1.32"))
+    world = SchedulerWorld(features=FeatureGates("1.32"))
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.run(20)
@@ -334,7 +299,7 @@ def test_before_1_33_a_refused_eviction_is_part_of_the_message() -> None:
 
 @pytest.mark.parametrize("policy", ["Never", "PreemptLowerPriority"])
 def test_the_policy_of_the_pod_is_heeded(policy: str) -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, running("low", "a"))
     world.server.put(PODS, pod("vip", "1", priority=10, preemptionPolicy=policy))

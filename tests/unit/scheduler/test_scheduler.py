@@ -10,51 +10,13 @@ from k8slab.api.errors import ConflictError, NotFoundError
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import EVENTS, NODES, PODS
-from k8slab.client import Client, SharedInformerFactory
-from k8slab.scheduler import SUCCESS, Code, CycleState, Scheduler, Status
-from k8slab.sim.component import Component
-from k8slab.sim.loop import Loop
-from tests.fakes import FakeTransport
+from k8slab.scheduler import SUCCESS, Code, CycleState, Status
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import node, pod, profile
 
 
-class World:
-    """A fake API server, and one scheduler before it. Invariants are checked after every run."""
-
-    def __init__(self, seed: int = 7, **options: Any) -> None:
-        self.loop = Loop(seed)
-        self.server = FakeTransport(self.loop, latency_ms=1)
-        self.component = Component(self.loop, "scheduler")
-        client = Client(self.server)
-        informers = SharedInformerFactory(self.loop, self.component, client)
-        self.scheduler = Scheduler(self.loop, self.component, client, informers, **options)
-        informers.start()
-        self.scheduler.start()
-
-    def run(self, ms: int) -> None:
-        self.loop.run(for_ms=ms)
-        self.scheduler.check_invariants()
-
-    def pod(self, name: str) -> Object:
-        return self.server.get(PODS, f"default/{name}")
-
-    def node_of(self, name: str) -> str | None:
-        node_name: str | None = self.pod(name)["spec"].get("nodeName")
-        return node_name
-
-    def events(self, name: str) -> list[tuple[str, str]]:
-        return [
-            (event["reason"], event["message"])
-            for event in self.server.of(EVENTS)
-            if event["involvedObject"]["name"] == name
-        ]
-
-    def kinds(self, *wanted: str) -> list[str]:
-        return [event.kind for event in self.loop.trace if event.kind in wanted]
-
-
 def test_a_pod_is_bound_and_the_event_says_so() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a"))
     world.server.put(PODS, pod("p"))
     world.run(20)
@@ -65,7 +27,7 @@ def test_a_pod_is_bound_and_the_event_says_so() -> None:
 
 
 def test_the_decision_is_caused_by_the_pods_arrival_and_causes_the_binding() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a"))
     world.run(20)
     world.server.put(PODS, pod("p"))
@@ -80,7 +42,7 @@ def test_the_decision_is_caused_by_the_pods_arrival_and_causes_the_binding() -> 
 
 
 def test_the_event_is_of_the_newer_kind_without_count() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a"))
     world.server.put(PODS, pod("p"))
     world.run(20)
@@ -90,7 +52,7 @@ def test_the_event_is_of_the_newer_kind_without_count() -> None:
 
 
 def test_a_pod_that_fits_nowhere_says_why_in_its_condition_and_in_an_event() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("p", "2"))
     world.run(20)
@@ -115,7 +77,7 @@ def test_a_pod_that_fits_nowhere_says_why_in_its_condition_and_in_an_event() -> 
 
 
 def test_the_message_of_1_33_has_no_word_of_claims() -> None:
-    world = World(features=FeatureGates("1.33"))
+    world = SchedulerWorld(features=FeatureGates("1.33"))
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("p", "2"))
     world.run(20)
@@ -125,7 +87,7 @@ def test_the_message_of_1_33_has_no_word_of_claims() -> None:
 
 
 def test_a_new_node_that_fits_brings_the_pod_back() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("small", "1"))
     world.server.put(PODS, pod("p", "2"))
     world.run(20)
@@ -138,7 +100,7 @@ def test_a_new_node_that_fits_brings_the_pod_back() -> None:
 
 
 def test_a_pod_that_leaves_makes_room() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("first", "1"))
     world.run(20)
@@ -151,7 +113,7 @@ def test_a_pod_that_leaves_makes_room() -> None:
 
 
 def test_a_finished_pod_makes_room() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("first", "1"))
     world.run(20)
@@ -164,7 +126,7 @@ def test_a_finished_pod_makes_room() -> None:
 
 
 def test_pods_of_a_crowd_never_overfill_a_node() -> None:
-    world = World()
+    world = SchedulerWorld()
     for name in ("a", "b", "c"):
         world.server.put(NODES, node(name, "2"))
     for index in range(10):
@@ -176,7 +138,7 @@ def test_pods_of_a_crowd_never_overfill_a_node() -> None:
 
 
 def test_a_cluster_without_nodes_is_an_error_that_backs_off() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(PODS, pod("p"))
     world.run(20)
     assert world.events("p") == [("FailedScheduling", "no nodes available to schedule pods")]
@@ -188,7 +150,7 @@ def test_a_cluster_without_nodes_is_an_error_that_backs_off() -> None:
 
 
 def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a"))
     world.server.put(PODS, pod("other", schedulerName="mine"))
     world.server.put(PODS, pod("gated", schedulingGates=[{"name": "wait"}]))
@@ -205,7 +167,7 @@ def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
 def test_several_profiles_serve_pods_by_name() -> None:
     most = {"scoringStrategy": {"type": "MostAllocated"}}
     packing = profile("NodeResourcesFit", args={"NodeResourcesFit": most}, schedulerName="packing")
-    world = World(profiles=[{}, packing])
+    world = SchedulerWorld(profiles=[{}, packing])
     world.server.put(NODES, node("a"))
     world.server.put(NODES, node("b"))
     world.server.put(PODS, pod("there", "2", node_name="a"))
@@ -215,14 +177,14 @@ def test_several_profiles_serve_pods_by_name() -> None:
     world.run(20)
     assert (world.node_of("packed"), world.node_of("spread")) == ("a", "b")
     with pytest.raises(ValueError, match='duplicate profile with scheduler name "default-scheduler"'):
-        World(profiles=[{}, {}])
+        SchedulerWorld(profiles=[{}, {}])
 
 
 # -- what can go wrong between deciding and binding ------------------------------------------------------
 
 
 def test_a_refused_binding_frees_the_node_and_is_tried_again() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.fail_next("create", PODS, ConflictError.of("pods/binding", "p", "pod p is already assigned to node"))
     world.server.put(PODS, pod("p", "1"))
@@ -236,7 +198,7 @@ def test_a_refused_binding_frees_the_node_and_is_tried_again() -> None:
 
 
 def test_a_binding_whose_answer_is_lost_is_settled_by_the_watch() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.lose_reply("create", PODS)
     world.server.put(PODS, pod("p", "1"))
@@ -247,7 +209,7 @@ def test_a_binding_whose_answer_is_lost_is_settled_by_the_watch() -> None:
 
 
 def test_a_pod_deleted_before_its_binding_arrives_frees_its_node() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.run(20)
     world.server.put(PODS, pod("p", "1"))
@@ -261,7 +223,7 @@ def test_a_pod_deleted_before_its_binding_arrives_frees_its_node() -> None:
 
 
 def test_a_pod_bound_by_somebody_else_leaves_the_queue() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(PODS, pod("p", "2"))
     world.run(20)
@@ -274,7 +236,7 @@ def test_a_pod_bound_by_somebody_else_leaves_the_queue() -> None:
 
 
 def test_a_condition_that_cannot_be_written_does_not_stop_the_scheduler() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.fail_next("patch", PODS, NotFoundError.of("pods", "p"))
     world.server.put(PODS, pod("p", "2"))
@@ -285,7 +247,7 @@ def test_a_condition_that_cannot_be_written_does_not_stop_the_scheduler() -> Non
 
 
 def test_a_killed_scheduler_leaves_nothing_running() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a"))
     world.run(20)
     world.component.kill()
@@ -322,9 +284,9 @@ class Gang:
         self.released.append(pod["metadata"]["name"])
 
 
-def gang_world() -> World:
+def gang_world() -> SchedulerWorld:
     with_gang = {"plugins": {"multiPoint": {"enabled": [{"name": "Gang"}]}}}
-    return World(profiles=[with_gang], registry={"Gang": Gang})
+    return SchedulerWorld(profiles=[with_gang], registry={"Gang": Gang})
 
 
 def test_pods_wait_for_each_other_in_permit() -> None:
@@ -366,7 +328,7 @@ def test_a_waiting_pod_that_is_deleted_stops_waiting() -> None:
 
 
 def test_the_same_failure_again_becomes_a_series() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "2"))
     for name, cpu in (("x", "1500m"), ("s0", "10m"), ("s1", "10m"), ("s2", "10m"), ("s3", "10m")):
         world.server.put(PODS, pod(name, cpu, node_name="a"))
@@ -386,7 +348,7 @@ def test_the_same_failure_again_becomes_a_series() -> None:
 
 
 def test_the_story_marks_a_message_that_it_shortens() -> None:
-    world = World()
+    world = SchedulerWorld()
     labels = {"app": "web"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
@@ -403,7 +365,7 @@ def test_the_story_marks_a_message_that_it_shortens() -> None:
 
 
 def test_explain_shows_the_cluster_as_it_is_and_leaves_it_so() -> None:
-    world = World()
+    world = SchedulerWorld()
     world.server.put(NODES, node("a", "1"))
     world.server.put(NODES, node("b", "4"))
     world.server.put(PODS, pod("p", "1"))
@@ -418,7 +380,7 @@ def test_explain_shows_the_cluster_as_it_is_and_leaves_it_so() -> None:
 
 def test_one_seed_one_trace() -> None:
     def trace(seed: int) -> str:
-        world = World(seed)
+        world = SchedulerWorld(seed)
         for name in ("a", "b", "c"):
             world.server.put(NODES, node(name))
         for index in range(6):
@@ -431,7 +393,7 @@ def test_one_seed_one_trace() -> None:
 
 
 def test_an_image_that_a_node_has_pulled_since_draws_the_next_pod() -> None:
-    world = World()
+    world = SchedulerWorld()
     for name in ("a", "b", "c"):
         world.server.put(NODES, node(name))
     world.run(20)
