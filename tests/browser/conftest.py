@@ -90,7 +90,8 @@ def served(folder: Path) -> Iterator[str]:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     if report.when == "call" and report.failed:
-        for number, visit in enumerate(getattr(item, "visits", [])):
+        shared = [visit for visit in getattr(item, "funcargs", {}).values() if isinstance(visit, Visit)]
+        for number, visit in enumerate([*getattr(item, "visits", []), *shared]):
             FAILURES.mkdir(exist_ok=True)
             name = "".join(c if c.isalnum() else "-" for c in item.name)
             visit.page.screenshot(path=FAILURES / f"{name}-{number}.png")

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import yaml
 from playwright.sync_api import Browser
 
 from k8slab.drill import TITLES, DrillCard
-from tests.browser.visits import NARROW, PHONE, Visit, axe_violations, focused, settled, widgets_drawn
+from tests.browser.visits import (
+    LAPTOP,
+    NARROW,
+    PHONE,
+    Visit,
+    axe_violations,
+    focused,
+    open_visit,
+    settled,
+    widgets_drawn,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST_BYTES = 1_500_000
@@ -26,13 +38,20 @@ def listed(entry: object) -> list[str]:
     return own + [page for key in ("parts", "chapters", "sections") for page in listed(entry.get(key))]
 
 
-PAGES = listed(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")))
+def is_reference(page: str) -> bool:
+    return "/reference/" in f"/{page}"
+
+
+# The reference pages last: so that a page has one index in every list, by which pytest groups the tests of a visit.
+PAGES = sorted(listed(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))), key=is_reference)
 MADE_BY_SPHINX = ["genindex", "search"]
-each_page = pytest.mark.parametrize("name", PAGES)
-each_page_and_index = pytest.mark.parametrize("name", [*PAGES, *MADE_BY_SPHINX])
+CHAPTERS = [page for page in PAGES if not is_reference(page)]
 # one page of each kind: a chapter, a lab, cards, tables, a reference page, the search
 KINDS = ["start/objects-and-apis", "labs/09-workqueue", "practice/drills", "reference/status", "reference/api/check"]
 MOST_STOPS = 400
+THEME_IS = "theme => document.documentElement.dataset.theme === theme"
+COLOURS_CHANGED = """() => Promise.all(
+    document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished))"""
 
 
 CODE = """<style>:root {{ --pst-color-surface: #fff; --pst-color-text-muted: #000 }} {css}</style>
@@ -64,27 +83,59 @@ def test_every_built_page_is_tested(book_html: Path) -> None:
     assert built - {"index"} == {*PAGES, *MADE_BY_SPHINX}, "index leads to the first page"
 
 
-@each_page
-def test_a_page_loads_without_another_host_or_an_error(name: str, place: str, visit: Callable[..., Visit]) -> None:
-    page = visit(f"{place}/{name}.html").page
-    assert page.locator("article h1").count() == 1
-    settled(page, late_ms=500)
+@contextmanager
+def visited(browser: Browser, address: str, size: tuple[int, int]) -> Iterator[Visit]:
+    """A page that several tests look at. Its complaints are judged at the end, too."""
+    visit = open_visit(browser, size=size, dark=False, reduced_motion=False)
+    visit.page.goto(address)
+    yield visit
+    complaints = visit.complaints()
+    visit.page.context.close()
+    assert complaints == []
 
 
-@each_page_and_index
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_page_has_no_accessibility_violation(
-    name: str, dark: bool, book_address: str, visit: Callable[..., Visit]
-) -> None:
-    page = visit(f"{book_address}/{name}.html", dark=dark).page
+@pytest.fixture(scope="module")
+def on_a_laptop(browser: Browser, book_address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """The page of the parameter, over http."""
+    with visited(browser, f"{book_address}/{request.param}.html", LAPTOP) as visit:
+        yield visit
+
+
+@pytest.fixture(scope="module")
+def on_a_phone(browser: Browser, book_html: Path, request: pytest.FixtureRequest) -> Iterator[Visit]:
+    """The page of the parameter, straight from the disk."""
+    with visited(browser, f"{book_html.as_uri()}/{request.param}.html", PHONE) as visit:
+        yield visit
+
+
+@pytest.mark.parametrize("on_a_laptop", PAGES, indirect=True)
+def test_a_page_loads_without_another_host_or_an_error(on_a_laptop: Visit) -> None:
+    assert on_a_laptop.page.locator("article h1").count() == 1
+    settled(on_a_laptop.page, late_ms=500)
+    assert on_a_laptop.complaints() == []
+
+
+@pytest.mark.parametrize("on_a_laptop", [*PAGES, *MADE_BY_SPHINX], indirect=True)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_has_no_accessibility_violation(on_a_laptop: Visit, theme: Literal["light", "dark"]) -> None:
+    page = on_a_laptop.page
     settled(page)
-    assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    page.emulate_media(color_scheme=theme)
+    page.wait_for_function(THEME_IS, arg=theme)
+    page.evaluate(COLOURS_CHANGED)
     assert axe_violations(page) == []
 
 
-@each_page_and_index
-def test_a_page_fits_a_phone_and_large_text(name: str, book_address: str, visit: Callable[..., Visit]) -> None:
-    page = visit(f"{book_address}/{name}.html", size=PHONE).page
+@pytest.mark.parametrize("on_a_phone", PAGES, indirect=True)
+def test_a_page_loads_from_the_disk_without_an_error(on_a_phone: Visit) -> None:
+    assert on_a_phone.page.locator("article h1").count() == 1
+    settled(on_a_phone.page, late_ms=500)
+    assert on_a_phone.complaints() == []
+
+
+@pytest.mark.parametrize("on_a_phone", [*PAGES, *MADE_BY_SPHINX], indirect=True)
+def test_a_page_fits_a_phone_and_large_text(on_a_phone: Visit) -> None:
+    page = on_a_phone.page
     settled(page)
     widths = {}
     for what, (width, height) in NARROW.items():
@@ -125,7 +176,7 @@ def test_the_cards_of_the_drills_page_have_names_and_are_answered_by_keyboard_on
         assert card.get_by_role("status").inner_text() == "Right."
 
 
-@each_page
+@pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_not_too_heavy(name: str, book_html: Path) -> None:
     assert (book_html / f"{name}.html").stat().st_size < HEAVIEST_BYTES
 
@@ -137,12 +188,10 @@ CUT = """() => [
 ].map((e) => e.textContent)"""
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if "/reference/" not in f"/{name}"])
-def test_beside_the_contents_no_drawing_is_cut_and_no_flag_is_broken(
-    name: str, book_address: str, visit: Callable[..., Visit]
-) -> None:
+@pytest.mark.parametrize("on_a_laptop", CHAPTERS, indirect=True)
+def test_beside_the_contents_no_drawing_is_cut_and_no_flag_is_broken(on_a_laptop: Visit) -> None:
     """1280 px: a drawing that scrolls hides its end, and `--` at the end of a line is no flag."""
-    page = visit(f"{book_address}/{name}.html", size=(1280, 900)).page
+    page = on_a_laptop.page
     assert page.evaluate("document.fonts.ready.then(() => document.fonts.status)") == "loaded"
     assert page.evaluate(CUT) == []
 
