@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from k8slab.cluster import GangCluster
 from k8slab.widgets import Stepper
-from tests.browser.test_raft_and_store import OUTSIDE, Shown, both_sizes, both_themes
-from tests.browser.visits import Visit, axe_violations
+from tests.browser.pictures import OUTSIDE, Shown
+from tests.browser.visits import Visit, Visitor, both_sizes, both_themes, looks_well
 from tests.browser.widget_pages import write_page
-
-Visitor = Callable[..., Visit]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +20,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         cluster = GangCluster({"node-1": 2, "node-2": 2}, args=args, in_tree=in_tree)
         cluster.submit({"red": 4, "blue": 4}, names="{number}-{gang}")
         cluster.run(for_ms=4)
-        things.append(Stepper(cluster, for_ms=9_000))
+        things.append(Stepper(cluster, for_ms=9_000, title="In tree" if in_tree else "Coscheduling"))
     return write_page(tmp_path_factory.mktemp("gangs") / "page.html", things)
 
 
@@ -55,4 +51,4 @@ def test_it_fits_and_can_be_read(address: str, visit: Visitor, size: tuple[int, 
     for number in (0, 1):
         shown = at_the_end(visited, number)
         assert shown.picture.evaluate(OUTSIDE) == []
-    assert axe_violations(visited.page) == []
+    looks_well(visited.page)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from k8slab.scheduler import QueueStory
 from k8slab.widgets import Stepper
-from tests.browser.test_raft_and_store import OUTSIDE, Shown, live, says
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations
+from tests.browser.pictures import OUTSIDE, Shown, every_step, live, takes_an_operation
+from tests.browser.visits import LAPTOP, Visitor, both_sizes, both_themes, looks_well
 from tests.browser.widget_pages import write_page
-
-Visitor = Callable[..., Visit]
-both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 
 OPERATIONS = ["node small cpu=1", "pod web cpu=2", "pop", "decide", "node big cpu=4", "wait 2s", "pop", "decide"]
 
@@ -53,9 +48,8 @@ def test_many_pods_and_nodes_fit(tmp_path: Path, visit: Visitor, size: tuple[int
     address = write_page(tmp_path / "page.html", [Stepper(QueueStory([*nodes, *pods, *["next"] * 12]))])
     shown = Shown(visit(address, size=size).page)
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    slider, seen = shown.root.get_by_role("slider"), set()
-    for value in range(int(str(slider.get_attribute("max"))) + 1):
-        slider.fill(str(value))
+    seen: set[str] = set()
+    for _ in every_step(shown):
         assert shown.picture.evaluate(OUTSIDE) == []
         seen.update(shown.words())
     hidden = 7 if size == LAPTOP else 8  # of at least 10 active Pods all but 3 or 2 share the last place
@@ -64,29 +58,14 @@ def test_many_pods_and_nodes_fit(tmp_path: Path, visit: Visitor, size: tuple[int
 
 @both_sizes
 @both_themes
-def test_there_is_no_accessibility_violation(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
+def test_it_looks_well(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
     page = visit(address, size=size, dark=dark).page
     Shown(page).root.get_by_role("slider").fill("6")
-    assert axe_violations(page, best_practice=True) == []
-
-
-def test_nothing_is_smaller_than_12_px(address: str, visit: Visitor) -> None:
-    shown = Shown(visit(address, size=PHONE).page)
-    shown.root.get_by_role("slider").fill("6")
-    sizes = shown.picture.evaluate(
-        "p => [...p.querySelectorAll('text')].map(e => parseFloat(getComputedStyle(e).fontSize))"
-    )
-    assert min(sizes) >= 12
+    looks_well(page)
 
 
 def test_live_an_operation_is_typed_below(tmp_path: Path, visit: Visitor) -> None:
     shown = live(visit("about:blank").page, tmp_path, Stepper(QueueStory(["node n cpu=4"]), live=True))
-    field = shown.root.get_by_label("An operation for the queue")
-    field.focus()
-    shown.page.keyboard.type("pod web gate=x")
-    shown.page.keyboard.press("Enter")
-    says(shown, "SchedulingGates keeps it out")
-    field.fill("fly")
-    shown.root.get_by_role("button", name="do it").click()
-    shown.root.locator(".rdy", has_text="operation 'fly': expected node NAME").wait_for(timeout=5_000)
-    assert axe_violations(shown.page, best_practice=True) == []
+    takes_an_operation(
+        shown, "An operation for the queue", "pod web gate=x", "SchedulingGates keeps it out", "node NAME"
+    )

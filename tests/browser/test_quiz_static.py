@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page
 
 from k8slab.widgets import Quiz
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.visits import Visitor, both_sizes, both_themes, looks_well, widgets_drawn
 from tests.browser.widget_pages import write_page
 from tests.unit.widgets.test_quiz import BANK
-
-Visitor = Callable[..., Visit]
 
 
 @pytest.fixture
@@ -92,14 +89,13 @@ def test_two_quizzes_with_one_question_do_not_share_their_radios(address: str, v
     assert not two.get_by_label("2").is_checked()
 
 
-@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_there_is_no_accessibility_violation(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
+@both_sizes
+@both_themes
+def test_it_looks_well(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
     page = visit(address, size=size, dark=dark).page
     root = quiz(page)
-    assert axe_violations(page, best_practice=True) == []
+    looks_well(page)
     root.get_by_label("b", exact=True).check()
     root.get_by_role("button", name="Check").first.click()
     root.get_by_text("The code that decides it").first.click()
-    assert axe_violations(page, best_practice=True) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    looks_well(page)

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page
 
 from k8slab.etcd import Store, StoreStory
 from k8slab.raft import RaftCluster
 from k8slab.widgets import Stepper
-from k8slab.widgets.assets import stepper_esm
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.pictures import OUTSIDE, Shown, every_step, live, says, takes_an_operation
+from tests.browser.visits import LAPTOP, Visitor, both_sizes, both_themes, looks_well
 from tests.browser.widget_pages import write_page
-
-Visitor = Callable[..., Visit]
-both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
-OUTSIDE = """picture => {
-  const box = picture.getBoundingClientRect();
-  return [...picture.querySelectorAll("text, rect, circle")].filter(e => !e.matches(".band")).filter(e => {
-    const r = e.getBoundingClientRect();
-    return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1;
-  }).map(e => e.outerHTML.slice(0, 120));
-}"""
 
 
 def group(size: int) -> Stepper:
@@ -52,34 +37,6 @@ def store(keys: int = 3, rounds: int = 3) -> Stepper:
 def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A page with a group of three and a store."""
     return write_page(tmp_path_factory.mktemp("pictures") / "page.html", [group(3), store()])
-
-
-class Shown:
-    """One Stepper on a page."""
-
-    def __init__(self, page: Page, number: int = 0) -> None:
-        self.page = page
-        widgets_drawn(page)
-        self.root: Locator = page.locator(".k8slab-widget").nth(number)
-        self.picture = self.root.locator(".stage svg").first
-
-    def text(self, selector: str) -> str:
-        return self.root.locator(selector).first.inner_text()
-
-    def go_to(self, sentence: str) -> None:
-        """To the first step with this sentence, by the keyboard."""
-        self.root.get_by_role("button", name="Next step").focus()
-        self.page.keyboard.press("Home")
-        while self.text(".txt") != sentence:
-            before = self.text(".when span")
-            self.page.keyboard.press("ArrowRight")
-            assert self.text(".when span") != before, f"no step says {sentence!r}"
-
-    def words(self) -> list[str]:
-        return [text for text in self.picture.locator("text").all_text_contents() if text]
-
-    def count(self, selector: str) -> int:
-        return self.picture.locator(selector).count()
 
 
 # -- Raft ------------------------------------------------------------------------------------------
@@ -131,9 +88,7 @@ def test_a_group_of_any_size_fits(tmp_path: Path, visit: Visitor, members: int, 
     address = write_page(tmp_path / "page.html", [group(members)])
     shown = Shown(visit(address, size=size).page)
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    slider = shown.root.get_by_role("slider")
-    for value in range(0, int(str(slider.get_attribute("max"))) + 1, 3):
-        slider.fill(str(value))
+    for _ in every_step(shown, 3):
         assert shown.picture.evaluate(OUTSIDE) == []
         assert shown.count("circle.m") == members
     if size == LAPTOP:
@@ -178,9 +133,7 @@ def test_a_store_with_many_keys_and_revisions_fits(tmp_path: Path, visit: Visito
     address = write_page(tmp_path / "page.html", [store(keys=9, rounds=5)])
     shown = Shown(visit(address, size=size).page)
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    slider = shown.root.get_by_role("slider")
-    for value in range(int(str(slider.get_attribute("max"))) + 1):
-        slider.fill(str(value))
+    for _ in every_step(shown):
         assert shown.picture.evaluate(OUTSIDE) == []
     assert "3 more keys" in shown.words()
 
@@ -190,21 +143,11 @@ def test_a_store_with_many_keys_and_revisions_fits(tmp_path: Path, visit: Visito
 
 @both_sizes
 @both_themes
-def test_there_is_no_accessibility_violation(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
+def test_it_looks_well(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
     page = visit(address, size=size, dark=dark).page
     for number in (0, 1):
         Shown(page, number).root.get_by_role("slider").fill("11")
-    assert axe_violations(page, best_practice=True) == []
-
-
-def test_nothing_is_smaller_than_12_px(address: str, visit: Visitor) -> None:
-    page = visit(address, size=PHONE).page
-    Shown(page).root.get_by_role("slider").fill("11")
-    small = page.evaluate(
-        "[...document.querySelectorAll('.k8slab-widget')].flatMap(w => [...w.shadowRoot.querySelectorAll('svg text')])"
-        ".filter(e => parseFloat(getComputedStyle(e).fontSize) < 12).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert small == []
+    looks_well(page)
 
 
 def test_without_a_kernel_nothing_can_be_broken(address: str, visit: Visitor) -> None:
@@ -218,54 +161,6 @@ def test_without_a_kernel_nothing_can_be_broken(address: str, visit: Visitor) ->
 
 
 # -- live: Python makes the steps, as a kernel would -----------------------------------------------
-
-LIVE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Live</title><main><h1>Live</h1>
-<div class="k8slab-widget"></div></main><script type="module">
-const state = STATE, on = {};
-const model = {
-  get: (name) => state[name],
-  set: (name, value) => { state[name] = value; },
-  on: (name, f) => { on[name] = f; },
-  off: (name) => { delete on[name]; },
-  async save_changes() {
-    if (!state.command) return;
-    const command = state.command;
-    state.command = null;
-    const [trace, index, status] = await kernel(JSON.stringify(command));
-    Object.assign(state, { trace, index, status });
-    for (const name of ["trace", "index", "status"]) on["change:" + name]?.();
-  },
-};
-const module = await import(URL.createObjectURL(new Blob([ESM], { type: "text/javascript" })));
-const el = document.querySelector(".k8slab-widget");
-module.default.render({ model, el });
-el.setAttribute("data-k8slab", "drawn");
-</script>"""
-
-
-def live(page: Page, folder: Path, stepper: Stepper) -> Shown:
-    """A page whose model is the Stepper's, without a comm between them."""
-    widget = stepper.widget()
-
-    def kernel(command: str) -> list[Any]:
-        widget.command = json.loads(command)
-        return [widget.trace, widget.index, widget.status]
-
-    page.expose_function("kernel", kernel)
-    state = json.dumps({"trace": widget.trace, "index": widget.index, "live": True, "status": "", "command": None})
-    esm = json.dumps(stepper_esm(stepper.frames["views"])).replace("</", "<\\/")
-    path = folder / "live.html"
-    path.write_text(LIVE.replace("STATE", state).replace("ESM", esm), encoding="utf-8")
-    page.goto(path.as_uri())
-    page.locator("[data-k8slab=drawn] .stage svg").wait_for()
-    shown = Shown.__new__(Shown)
-    shown.page, shown.root = page, page.locator(".k8slab-widget")
-    shown.picture = shown.root.locator(".stage svg").first
-    return shown
-
-
-def says(shown: Shown, sentence: str) -> None:
-    shown.root.locator(".txt", has_text=sentence).wait_for(timeout=5_000)
 
 
 def test_live_nodes_are_crashed_and_links_cut_in_the_picture(tmp_path: Path, visit: Visitor) -> None:
@@ -290,13 +185,5 @@ def test_live_nodes_are_crashed_and_links_cut_in_the_picture(tmp_path: Path, vis
 def test_live_an_operation_is_typed_below_the_store(tmp_path: Path, visit: Visitor) -> None:
     story = StoreStory(Store(), ["put a 1"])
     shown = live(visit("about:blank").page, tmp_path, Stepper(story, live=True))
-    field = shown.root.get_by_label("An operation for the store")
-    field.focus()
-    shown.page.keyboard.type("put w 2")  # w, the space and the arrows are not the stepper's here
-    shown.page.keyboard.press("Enter")
-    says(shown, "Revision 3: put w")
+    takes_an_operation(shown, "An operation for the store", "put w 2", "Revision 3: put w", "put KEY VALUE")
     assert story.store.revision == 3
-    field.fill("fly")
-    shown.root.get_by_role("button", name="do it").click()
-    shown.root.locator(".rdy", has_text="operation 'fly': expected put KEY VALUE").wait_for(timeout=5_000)
-    assert axe_violations(shown.page, best_practice=True) == []

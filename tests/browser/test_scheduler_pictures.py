@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page
 
 from k8slab.api.objects import Object
 from k8slab.scheduler import Framework, PreemptionStory, Snapshot, SpreadStory
 from k8slab.widgets import Stepper
 from k8slab.widgets.assets import VIEWS, squeezed
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations, widgets_drawn
+from tests.browser.pictures import Shown, every_step
+from tests.browser.visits import Visitor, both_sizes, both_themes, looks_well
 from tests.browser.widget_pages import write_page
 from tests.scheduling import node, pod
 
-Visitor = Callable[..., Visit]
-both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -58,22 +54,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_page(tmp_path_factory.mktemp("pictures") / "page.html", [spread(), preemption()])
 
 
-class Shown:
-    """One Stepper on a page."""
-
-    def __init__(self, page: Page, number: int = 0) -> None:
-        widgets_drawn(page)
-        self.page = page
-        self.root: Locator = page.locator(".k8slab-widget").nth(number)
-
-    def go_to(self, sentence: str) -> None:
-        """To the first step with this sentence, by the keyboard."""
-        self.root.get_by_role("button", name="Next step").focus()
-        self.page.keyboard.press("Home")
-        while self.root.locator(".txt").inner_text() != sentence:
-            before = self.root.locator(".when span").first.inner_text()
-            self.page.keyboard.press("ArrowRight")
-            assert self.root.locator(".when span").first.inner_text() != before, f"no step says {sentence!r}"
+class Stage(Shown):
+    """A Stepper whose picture is not one drawing alone: what is asked for is looked for in all of its stage."""
 
     def words(self) -> list[str]:
         return [text for text in self.root.locator(".stage svg text").all_text_contents() if text]
@@ -92,7 +74,7 @@ def test_a_picture_is_5_kb_at_most(name: str) -> None:
 
 
 def test_boxes_are_pods_and_the_lines_stand_at_the_least_and_at_the_most(address: str, visit: Visitor) -> None:
-    shown = Shown(visit(address).page)
+    shown = Stage(visit(address).page)
     shown.root.get_by_role("slider").fill("4")
     # Five Pods in three zones: 2, 2, 1.
     assert shown.count("rect.counted") == 5
@@ -110,7 +92,7 @@ def test_boxes_are_pods_and_the_lines_stand_at_the_least_and_at_the_most(address
 
 
 def test_a_terminating_pod_is_hatched_and_a_deleted_one_is_gone(address: str, visit: Visitor) -> None:
-    shown = Shown(visit(address).page)
+    shown = Stage(visit(address).page)
     shown.root.get_by_role("slider").fill("5")
     assert (shown.count("rect.counted"), shown.count("rect.terminating.new")) == (4, 1)
     shown.root.get_by_role("slider").fill("6")
@@ -118,7 +100,7 @@ def test_a_terminating_pod_is_hatched_and_a_deleted_one_is_gone(address: str, vi
 
 
 def test_victims_are_marked_and_the_columns_fill_one_by_one(address: str, visit: Visitor) -> None:
-    shown = Shown(visit(address).page, 1)
+    shown = Stage(visit(address).page, 1)
     shown.root.get_by_role("button", name="all").click()
     shown.go_to("Pod app-1-5 (priority 5) cannot stay on node-1: a victim.")
     assert (shown.count(".chip.victim"), shown.count(".chip.away")) == (1, 1)
@@ -137,29 +119,17 @@ def test_both_fit_with_many_domains_pods_and_nodes(tmp_path: Path, visit: Visito
     page = visit(address, size=size).page
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     for number in (0, 1):
-        shown = Shown(page, number)
-        slider = shown.root.get_by_role("slider")
-        for value in range(0, int(str(slider.get_attribute("max"))) + 1, 4):
-            slider.fill(str(value))
+        shown = Stage(page, number)
+        for _ in every_step(shown, 4):
             wide = shown.root.locator(".stage").evaluate("stage => stage.scrollWidth <= stage.clientWidth")
             assert wide
-    assert "2 more nodes are not shown" in Shown(page, 1).root.locator("caption").inner_text()
+    assert "2 more nodes are not shown" in Stage(page, 1).root.locator("caption").inner_text()
 
 
 @both_sizes
 @both_themes
-def test_there_is_no_accessibility_violation(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
+def test_it_looks_well(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
     page = visit(address, size=size, dark=dark).page
     for number in (0, 1):
-        Shown(page, number).root.get_by_role("slider").fill("5")
-    assert axe_violations(page, best_practice=True) == []
-
-
-def test_nothing_is_smaller_than_12_px(address: str, visit: Visitor) -> None:
-    page = visit(address, size=PHONE).page
-    Shown(page).root.get_by_role("slider").fill("5")
-    small = page.evaluate(
-        "[...document.querySelectorAll('.k8slab-widget')].flatMap(w => [...w.shadowRoot.querySelectorAll('.stage *')])"
-        ".filter(e => e.textContent && parseFloat(getComputedStyle(e).fontSize) < 12).map(e => e.outerHTML)"
-    )
-    assert small == []
+        Stage(page, number).root.get_by_role("slider").fill("5")
+    looks_well(page)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from k8slab.etcd import Store, WatchStory
 from k8slab.widgets import Stepper
-from tests.browser.test_raft_and_store import OUTSIDE, Shown, live, says
-from tests.browser.visits import LAPTOP, PHONE, Visit, axe_violations
+from tests.browser.pictures import OUTSIDE, Shown, every_step, live, takes_an_operation
+from tests.browser.visits import Visitor, both_sizes, both_themes, looks_well
 from tests.browser.widget_pages import write_page
-
-Visitor = Callable[..., Visit]
-both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
 
 OPERATIONS = [
     "put a 1", "put b 1", "watch a", "watch a --rev=2", "put a 2", "sync", "read 0", "read 1",
@@ -75,39 +70,26 @@ def test_many_watches_and_revisions_fit(tmp_path: Path, visit: Visitor, size: tu
     address = write_page(tmp_path / "page.html", [Stepper(story)])
     shown = Shown(visit(address, size=size).page)
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    slider = shown.root.get_by_role("slider")
-    for value in range(int(str(slider.get_attribute("max"))) + 1):
-        slider.fill(str(value))
+    for _ in every_step(shown):
         assert shown.picture.evaluate(OUTSIDE) == []
     assert "2 more watches" in " ".join(shown.words())
 
 
 @both_sizes
 @both_themes
-def test_there_is_no_accessibility_violation(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
+def test_it_looks_well(address: str, visit: Visitor, size: tuple[int, int], dark: bool) -> None:
     page = visit(address, size=size, dark=dark).page
     Shown(page).root.get_by_role("slider").fill("14")
-    assert axe_violations(page, best_practice=True) == []
-
-
-def test_nothing_is_smaller_than_12_px(address: str, visit: Visitor) -> None:
-    shown = Shown(visit(address, size=PHONE).page)
-    shown.root.get_by_role("slider").fill("14")
-    sizes = shown.picture.evaluate(
-        "p => [...p.querySelectorAll('text')].map(e => parseFloat(getComputedStyle(e).fontSize))"
-    )
-    assert min(sizes) >= 12
+    looks_well(page)
 
 
 def test_live_an_operation_is_typed_below(tmp_path: Path, visit: Visitor) -> None:
     story = WatchStory(Store(), ["put a 1"])
     shown = live(visit("about:blank").page, tmp_path, Stepper(story, live=True))
-    field = shown.root.get_by_label("An operation for the store and its watches")
-    field.focus()
-    shown.page.keyboard.type("watch a --rev=2")
-    shown.page.keyboard.press("Enter")
-    says(shown, "Watch 0 on a, from revision 2 on, is unsynced")
-    field.fill("fly")
-    shown.root.get_by_role("button", name="do it").click()
-    shown.root.locator(".rdy", has_text="operation 'fly': expected put KEY VALUE").wait_for(timeout=5_000)
-    assert axe_violations(shown.page, best_practice=True) == []
+    takes_an_operation(
+        shown,
+        "An operation for the store and its watches",
+        "watch a --rev=2",
+        "Watch 0 on a, from revision 2 on, is unsynced",
+        "put KEY VALUE",
+    )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 __all__ = [
@@ -15,8 +17,12 @@ __all__ = [
     "NARROW",
     "PHONE",
     "Visit",
+    "Visitor",
     "axe_violations",
+    "both_sizes",
+    "both_themes",
     "focused",
+    "looks_well",
     "open_visit",
     "settled",
     "widgets_drawn",
@@ -24,6 +30,8 @@ __all__ = [
 
 LAPTOP = (1280, 900)
 PHONE = (390, 844)
+both_sizes = pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+both_themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 NARROW = {"phone": PHONE, "zoom 200 %": (640, 450), "zoom 400 %": (320, 225)}
 """Sizes at which a page must not scroll sideways: a phone, and a laptop whose reader needs larger text."""
 
@@ -39,6 +47,10 @@ FOCUSED = """(() => {
   const name = a.getAttribute("aria-label") ?? a.labels?.[0]?.textContent ?? a.textContent;
   return [a === document.body ? "" : name.trim(), Math.max(outline, ...shadow)];
 })()"""
+TEXTS = """[...document.querySelectorAll(".k8slab-widget")].flatMap(w => [...w.shadowRoot.querySelectorAll("*")])
+  .filter(e => e.tagName !== "STYLE" && [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()))
+  .map(e => [parseFloat(getComputedStyle(e).fontSize), e.outerHTML.slice(0, 80)])"""
+"""Font size and beginning of every element of a widget that has a text of its own."""
 LOCAL = ("file:", "blob:", "data:", "http://127.0.0.1:", "ws://127.0.0.1:")
 
 
@@ -52,6 +64,10 @@ class Visit:
 
     def complaints(self) -> list[str]:
         return [*(f"asked for {address}" for address in self.refused), *self.errors]
+
+
+Visitor = Callable[..., Visit]
+"""What the fixture `visit` is: opens an address."""
 
 
 def open_visit(browser: Browser, *, size: tuple[int, int], dark: bool, reduced_motion: bool) -> Visit:
@@ -117,3 +133,13 @@ def axe_violations(page: Page, scope: str | None = None, *, best_practice: bool 
         for rule in found
         for node in rule["nodes"]
     ]
+
+
+def looks_well(page: Page) -> None:
+    """The page keeps nobody out, is not wider than the window, and no text of a widget is smaller than 12 px."""
+    assert axe_violations(page, best_practice=True) == []
+    assert page.viewport_size is not None
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    texts = page.evaluate(TEXTS)
+    assert texts, "no widget with a text is on the page"
+    assert [text for px, text in texts if px < 12] == []
