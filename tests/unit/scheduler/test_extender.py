@@ -16,9 +16,9 @@ from k8slab.client import SimulatedHTTP
 from k8slab.scheduler import Code, Extender, ExtenderServer, Framework, ScheduleResult, Snapshot, Status
 from k8slab.scheduler.extender import at_once
 from k8slab.scheduler.extender_wire import WireError, encode, filter_result, host_priorities, preemption_result
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import Scripted, node, pod, profile
 from tests.unit.scheduler.test_gang_scheduling import in_group, pod_group
-from tests.unit.scheduler.test_scheduler import World
 
 URL = "http://gpu.local/scheduler"
 Answer = Callable[[Mapping[str, Any]], Any]
@@ -500,7 +500,7 @@ def test_no_verb_is_required() -> None:
 # -- the process ---------------------------------------------------------------------------------------
 
 
-class ExtendedWorld(World):
+class ExtendedWorld(SchedulerWorld):
     """A scheduler with one extender, before a fake API server."""
 
     def __init__(

@@ -10,13 +10,13 @@ from k8slab.api.errors import ConflictError
 from k8slab.api.objects import Object, thaw
 from k8slab.api.persistent_volumes import BIND_COMPLETED, SELECTED_NODE, is_fully_bound
 from k8slab.api.scheme import NODES, PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, PODS, STORAGECLASSES
+from tests.scheduler_world import SchedulerWorld
 from tests.scheduling import claim, node, pod, storage_class, volume
-from tests.unit.scheduler.test_scheduler import World
 
 BY_HAND = "kubernetes.io/no-provisioner"
 
 
-class VolumeWorld(World):
+class VolumeWorld(SchedulerWorld):
     """A scheduler before a fake API server, with a class `late` whose claims wait for their first consumer."""
 
     def __init__(self, provisioner: str = "csi.example.com", **options: Any) -> None:
