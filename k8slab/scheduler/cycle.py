@@ -122,7 +122,7 @@ class SchedulingAlgorithm:
         self.framework = framework
         self.next_start_node_index = 0
         self.break_tie: Callable[[Object, Sequence[str]], str] = lambda _pod, names: rng.choice(names)
-        self.memo = NodeMemo() if memo else None
+        self.memo: NodeMemo[Entry] | None = NodeMemo() if memo else None
         self._local = frozenset(
             name for name, plugin in framework.plugins.items() if isinstance(plugin, SignPlugin) and plugin.node_local
         )
@@ -150,9 +150,15 @@ class SchedulingAlgorithm:
         framework.metrics.scheduling_algorithm_duration.observe(framework.now_ms - began_ms)
         return result
 
-    def _entries(self, pod: Object, snapshot: Snapshot, memo: NodeMemo) -> dict[str, Entry] | None:
+    def _entries(self, pod: Object, snapshot: Snapshot, memo: NodeMemo[Entry]) -> dict[str, Entry] | None:
         signature = self.framework.sign(pod)
         return None if signature is None else memo.entries(signature, snapshot)
+
+    def filter_signature(self, state: CycleState, pod: Object) -> str | None:
+        """`Framework.sign` where the plugins that sign are all that Filter asks; else, and without a memo, None."""
+        if self.memo is None or any(name_of(p) not in self._local for p in self.framework.active_filters(state)):
+            return None
+        return self.framework.sign(pod)
 
     # -- filter ------------------------------------------------------------------------------------
 

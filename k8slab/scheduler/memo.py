@@ -1,7 +1,8 @@
 """Equal Pods get equal verdicts from plugins that look only at the Pod and at one Node: remember them.
 
 An entry is good as long as its NodeInfo has the generation it was made from, so after a placement one Node is
-worked out anew and thousands are not. Placements do not change by it (a property test holds this).
+worked out anew and thousands are not. Preemption remembers its dry runs in the same way (`preemption.DryRun`). Neither
+placements nor victims change by it (a property test holds this).
 
 Upstream: none with this shape; the opportunistic batching of 1.35 (KEP-5598) reuses results by Pod signature too.
 """
@@ -10,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import add
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from k8slab.api.objects import Object
-from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, PluginError, ScorePlugin, Status
-from k8slab.scheduler.runtime import Framework, WeightedScore, name_of
-from k8slab.scheduler.snapshot import Snapshot
+from k8slab.scheduler.framework import SUCCESS, CycleState, NodeInfo, PluginError, ScorePlugin, SnapshotView, Status
+from k8slab.scheduler.verdicts import name_of
+
+if TYPE_CHECKING:
+    from k8slab.scheduler.runtime import Framework, WeightedScore
 
 __all__ = ["Entry", "MemoScores", "NodeMemo", "add_up"]
 
@@ -35,18 +39,26 @@ class Entry:
         """The weighted scores of plugins that do not normalise, added up."""
 
 
-class NodeMemo:
+class _HasGeneration(Protocol):
+    @property
+    def generation(self) -> int: ...
+
+
+_Entry = TypeVar("_Entry", bound=_HasGeneration)
+
+
+class NodeMemo(Generic[_Entry]):
     """Per Pod signature, entries by Node name. Bounded: the signature used longest ago goes first.
 
     A signature gets entries when it comes the second time: Pods that are all different would only pay for them.
     """
 
     def __init__(self) -> None:
-        self._snapshot: Snapshot | None = None
-        self._by_signature: dict[str, dict[str, Entry]] = {}
+        self._snapshot: SnapshotView | None = None
+        self._by_signature: dict[str, dict[str, _Entry]] = {}
         self._seen_once: dict[str, None] = {}
 
-    def entries(self, signature: str, snapshot: Snapshot) -> dict[str, Entry] | None:
+    def entries(self, signature: str, snapshot: SnapshotView) -> dict[str, _Entry] | None:
         """The entries for `signature`, None the first time it comes.
 
         All are dropped when another snapshot is used (its generations are other ones).

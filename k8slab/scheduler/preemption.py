@@ -41,6 +41,7 @@ from k8slab.scheduler.framework import (
 __all__ = [
     "CRITERIA",
     "Candidate",
+    "DryRun",
     "best_candidates",
     "by_importance",
     "choose",
@@ -179,6 +180,27 @@ def _demand(status: Status) -> None:
         raise PluginError(status.message)
 
 
+class DryRun(NamedTuple):
+    """What came out for one Node while it had this generation, as `select_victims_on_node` says it."""
+
+    generation: int
+    victims: tuple[PodInfo, ...]
+    violations: int
+    status: Status
+
+
+def _dry_run(handle: Handle, state: CycleState, pod: Object, original: NodeInfo, pdbs: Iterable[Object]) -> DryRun:
+    """`select_victims_on_node` on copies."""
+    node = original.clone()
+    try:
+        victims, violations, status = select_victims_on_node(handle, state.clone(), pod, node, pdbs)
+    except PluginError as error:
+        victims, violations, status = (), 0, Status(Code.ERROR, str(error))
+    if status is SUCCESS and not victims:
+        status = Status(Code.ERROR, f'expected at least one victim pod on node "{node.name}"')
+    return DryRun(original.generation, victims, violations, status)
+
+
 # -- all Nodes -----------------------------------------------------------------------------------------
 
 
@@ -191,11 +213,12 @@ def dry_run_preemption(
     *,
     offset: int = 0,
     enough: int | None = None,
+    known: dict[str, DryRun] | None = None,
 ) -> tuple[list[Candidate], NodeToStatus, list[str]]:
     """(candidates, verdicts of the other Nodes that were tried, errors).
 
     Starts at `offset` and goes round until there are `enough` candidates (None: never), one of which breaks no
-    budget. Candidates that break none come first.
+    budget. Candidates that break none come first. `known`: what came out for equal Pods, by Node; new runs are added.
     """
     limit = len(nodes) if enough is None else enough
     harmless: list[Candidate] = []
@@ -203,23 +226,21 @@ def dry_run_preemption(
     statuses, errors = NodeToStatus(), []
     for index in range(len(nodes)):
         original = nodes[(offset + index) % len(nodes)]
-        node = original.clone()
-        try:
-            victims, violations, status = select_victims_on_node(handle, state.clone(), pod, node, pdbs)
-        except PluginError as error:
-            victims, violations, status = (), 0, Status(Code.ERROR, str(error))
-        if status is SUCCESS and not victims:
-            status = Status(Code.ERROR, f'expected at least one victim pod on node "{node.name}"')
+        kept = known if known is not None and not handle.nominated_pods(pod, original.name) else {}
+        run = kept.get(original.name)
+        if run is None or run.generation != original.generation:
+            run = kept[original.name] = _dry_run(handle, state, pod, original, pdbs)
+        _, victims, violations, status = run
         if status is SUCCESS:
             found = harmful if violations else harmless
             if len(found) < limit:
-                found.append(Candidate(node.name, victims, violations))
+                found.append(Candidate(original.name, victims, violations))
             if harmless and len(harmless) + len(harmful) >= limit:
                 break
             continue
         if status.code is Code.ERROR:
             errors.append(status.message)
-        statuses.set(node.name, status)
+        statuses.set(original.name, status)
     return harmless + harmful, statuses, errors
 
 

@@ -334,6 +334,9 @@ class Framework(PlacementPoints):
             fragments.update(part)
         return json.dumps(fragments, sort_keys=True)
 
+    def filter_signature(self, state: CycleState, pod: Object) -> str | None:
+        return self.algorithm.filter_signature(state, pod)
+
     # -- scheduling cycle --------------------------------------------------------------------------
 
     @counted("PreFilter")

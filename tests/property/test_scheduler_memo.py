@@ -6,10 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from k8slab.scheduler import Cache, CycleState, Framework, NodeInfo, Snapshot
+from k8slab.scheduler import SUCCESS, Cache, Code, CycleState, Framework, NodeInfo, Snapshot, Status
 from k8slab.scheduler.plugins.balanced_allocation import BalancedAllocation
 from k8slab.scheduler.plugins.resource_allocation import (
     ResourceSpec,
@@ -118,6 +119,7 @@ def test_placements_scores_and_messages_are_the_same_with_and_without_the_memo(
 
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+LOW = {"app": "low"}
 
 
 def _term(app: str, key: str) -> dict[str, Any]:
@@ -211,6 +213,125 @@ def test_the_memo_changes_nothing_in_a_sampled_cluster_either() -> None:
     raw = [node("n", "2", taints=TAINTS[:1] if index % 7 == 0 else ()) for index in range(230)]
     pods = [{"cpu": "300m"} if index % 3 else {"cpu": "1"} for index in range(120)]
     assert play(raw, pods, 50, False, memo=True) == play(raw, pods, 50, False, memo=False)
+
+
+def preempt(steps: list[tuple[str, Any]], far: bool, memo: bool) -> list[Any]:
+    """On 4 Nodes full of Pods of priority 0 and 1 others make room for themselves; what came out.
+
+    Steps: a Pod comes ("come": its cores and priority, whether it wants to be alone on its Node); one is promised a
+    Node ("promise"); a Pod leaves ("leave"); a budget comes or goes ("budget").
+    """
+    cache, snapshot = Cache(), Snapshot()
+    for index in range(16):
+        if index < 4:
+            cache.add_node(node(f"n{index}", "4", labels={HOST: f"n{index}"}))
+        low = pod(f"low{index}", "1", node_name=f"n{index % 4}", priority=index // 4 % 2)
+        low["metadata"]["labels"] = LOW
+        cache.add_pod({**low, "status": {"startTime": f"2026-01-01T00:00:{index:02}Z"}})
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Crowd"}]}}} if far else {}
+    framework = Framework.from_profile(profile, registry={"Crowd": Crowd}, rng=random.Random(5), memo=memo)
+    budgets: list[dict[str, Any]] = []
+    framework.pdbs = lambda: budgets
+    found: list[Any] = []
+    for number, (what, how) in enumerate(steps):
+        if what == "leave":
+            cache.remove_pod(f"default/low{how % 16}")
+        elif what == "budget":
+            budgets[:] = [] if budgets else [{"metadata": {"name": "b"}, "spec": {"selector": {"matchLabels": LOW}}}]
+        elif what == "promise":
+            framework.nominator.add(pod(f"hi{number}", "2", priority=5), f"n{how % 4}")
+        else:
+            cores, priority, alone = how
+            apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_term("low", HOST)]}}
+            incoming = pod(f"p{number}", cores, priority=priority, affinity=apart if alone else {})
+            cache.update_snapshot(snapshot)
+            result = framework.schedule(incoming, snapshot)
+            where, choice = result.node, result.post_filter.preemption if result.post_filter is not None else None
+            if choice is not None:
+                where = choice.node
+                for victim in choice.victims:
+                    cache.remove_pod(victim.key)
+            if where:
+                cache.add_pod({**incoming, "spec": {**incoming["spec"], "nodeName": where}})
+            victims = [victim.key for victim in choice.victims] if choice is not None else []
+            harm = choice.pdb_violations if choice is not None else 0
+            found.append((result.node, where, result.message, victims, harm))
+    return found
+
+
+class Crowd(Scripted):
+    """Its verdict depends on more than the Node: an odd number of Pods everywhere is one too many."""
+
+    name = "Crowd"
+
+    def filter(self, state: CycleState, pod: Any, node: NodeInfo) -> Status:
+        everywhere = sum(len(info.pods) for info in self.handle.snapshot().nodes)
+        return Status(Code.UNSCHEDULABLE, "crowded") if everywhere % 2 else SUCCESS
+
+
+preemptions = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("come"), st.tuples(st.sampled_from(["1", "3"]), st.sampled_from([1, 5, 5, 5, 9]), st.just(False))
+        ),
+        st.tuples(st.just("come"), st.tuples(st.sampled_from(["1", "2"]), st.just(5), st.booleans())),
+        st.tuples(st.sampled_from(["promise", "leave", "budget"]), st.integers(0, 15)),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(preemptions, st.booleans())
+def test_preemption_is_the_same_with_and_without_the_memo(steps: list[tuple[str, Any]], far: bool) -> None:
+    assert preempt(steps, far, True) == preempt(steps, far, False)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param(
+            [("promise", 0), ("promise", 1), ("promise", 2), ("promise", 3)], id="room was promised meanwhile"
+        ),
+        pytest.param([("budget", 0)], id="a budget came"),
+        pytest.param([("leave", 4), ("leave", 5), ("leave", 6), ("leave", 7)], id="Pods left"),
+    ],
+)
+def test_what_was_found_before_does_not_count_when_something_has_changed(between: list[tuple[str, Any]]) -> None:
+    """Three equal Pods fill the memo (it takes them from the second on); a fourth comes after the change."""
+    equal = ("come", ("1", 5, False))
+    steps = [equal, equal, equal, *between, equal, equal]
+    assert preempt(steps, False, True) == preempt(steps, False, False)
+
+
+class Counting(Framework):
+    """Notes for which Nodes dry runs ask Filter."""
+
+    asked: set[str]
+
+    def run_filter_with_nominated(self, state: CycleState, pod: Any, node: NodeInfo) -> Status:
+        self.asked.add(node.name)
+        return super().run_filter_with_nominated(state, pod, node)
+
+
+def test_for_equal_pods_only_nodes_that_changed_are_run_again() -> None:
+    names = [f"n{index}" for index in range(5)]
+    there = [pod(f"low-{name}", "3", node_name=name, priority=0) for name in names]
+    snapshot = Snapshot.of([node(name, "4") for name in names], there)
+    framework = Counting.from_profile()
+    assert isinstance(framework, Counting)
+
+    def asked(name: str, priority: int = 1) -> list[str]:
+        framework.asked = set()
+        assert framework.schedule(pod(name, "2", priority=priority), snapshot).post_filter is not None
+        return sorted(framework.asked)
+
+    assert (asked("first"), asked("second"), asked("third")) == (names, names, [])
+    snapshot.assume(pod("small", "500m", priority=0), "n3")
+    assert asked("fourth") == ["n3"]
+    assert asked("more important", priority=2) == names, "that one may have other victims"
+    framework.algorithm.memo = None
+    assert asked("fifth") == names, "the switch"
 
 
 amounts = st.integers(0, 3000)

@@ -197,6 +197,12 @@ class Handle(Protocol):
     def is_preempting(self, uid: str) -> bool:
         """Whether victims of this Pod are being evicted just now."""
 
+    def filter_signature(self, state: CycleState, pod: Object) -> str | None:
+        """Equal text: Filter says the same of Nodes that are equal. None: it may look at more than the Node."""
+
+    def nominated_pods(self, pod: Object, node_name: str) -> Sequence[PodInfo]:
+        """The Pods that this one has to leave room for on a Node."""
+
     def run_filter_with_nominated(self, state: CycleState, pod: Object, node: NodeInfo) -> Status:
         """Filter, with the Pods nominated for the Node counted."""
 

@@ -33,8 +33,9 @@ from k8slab.scheduler.framework import (
     Status,
     uid_of,
 )
+from k8slab.scheduler.memo import NodeMemo
 from k8slab.scheduler.nominator import nominated_node_name
-from k8slab.scheduler.preemption import Candidate, choose, dry_run_preemption
+from k8slab.scheduler.preemption import Candidate, DryRun, choose, dry_run_preemption
 
 __all__ = ["DefaultPreemption"]
 
@@ -53,6 +54,7 @@ class DefaultPreemption:
         args = with_defaults("DefaultPreemption", args, FeatureGates())
         self._percentage: int = args["minCandidateNodesPercentage"]
         self._absolute: int = args["minCandidateNodesAbsolute"]
+        self._memo: NodeMemo[DryRun] = NodeMemo()
 
     # -- PostFilter --------------------------------------------------------------------------------
 
@@ -95,10 +97,16 @@ class DefaultPreemption:
         if not potential:
             return dry_run_preemption(self._handle, state, pod, potential, ())
         offset = self._handle.rng.randrange(len(potential)) if len(potential) > 1 else 0
-        enough = self.num_candidates(len(potential))
-        return dry_run_preemption(
-            self._handle, state, pod, potential, self._handle.pdbs(), offset=offset, enough=enough
-        )
+        enough, pdbs = self.num_candidates(len(potential)), self._handle.pdbs()
+        known = None if pdbs else self._known(state, pod)
+        return dry_run_preemption(self._handle, state, pod, potential, pdbs, offset=offset, enough=enough, known=known)
+
+    def _known(self, state: CycleState, pod: Object) -> dict[str, DryRun] | None:
+        """Dry runs for Pods that ask for the same and are as important; None where more than that matters."""
+        signature = self._handle.filter_signature(state, pod)
+        if signature is None:
+            return None
+        return self._memo.entries(f"{pod_priority(pod)} {signature}", self._handle.snapshot())
 
     def num_candidates(self, num_nodes: int) -> int:
         """How many candidates are enough, of so many Nodes that could be cleared."""
