@@ -46,8 +46,11 @@ class Gangs:
 
     def place(self, pod: str) -> str | None:
         gang = gang_of(pod)
-        if gang not in self.needs or pod in self.goes:
+        if gang not in self.needs:
             return None
+        if pod in self.goes:
+            self.asked_again.add(gang)
+            return told("go", [pod])
         if pod in self.waits:
             self.asked_again.add(gang)
         elif len(self.waits) + len(self.goes) >= self.places:
@@ -144,6 +147,9 @@ def wrong_place(step: Step, before: Gangs, right: str | int | None) -> tuple[str
     pod, gang = step.op[1], gang_of(step.op[1])
     has, need = before.count(gang), before.needs[gang]
     with_it = has + (pod not in before.waits)
+    if pod in before.goes:
+        again = f"{pod} was let go before and is asked for again: {right} is right, and permit answers {step.result}"
+        return ("let-go" if pod not in named(step.result) else "counts-twice"), again
     if right == "waits":
         why = f"{gang} needs {need}, with {pod} {with_it} have a place, and permit answers {step.result}"
         if pod in before.waits or gang in before.asked_again:
@@ -330,12 +336,17 @@ WRONG = [
     "unreserve answers with those that are sent back besides: not the Pod itself, and nobody who was let go.",
     "It may be called for a Pod that has no place (upstream does, when Reserve failed): then nothing happens.",
 ]
+LET_GO = [
+    "This Pod was let go already. What does permit have to find out about it?",
+    "It has its place, and nothing that was promised is taken back: the answer is the Pod, alone.",
+]
 LATE = ["The gang runs. A Pod that comes later has nobody to wait for: those that were let go count."]
 
 ALL_HINTS = {
     "early": EARLY,
     "stuck": STUCK,
     "left-behind": BEHIND,
+    "let-go": LET_GO,
     "late-waits": LATE,
     "others": OTHERS,
     "counts-twice": TWICE,
@@ -397,7 +408,10 @@ LAB = LabSpec(
             "A Pod that is asked twice has one place",
             2,
             judge,
-            {"twice": "gang red 2; place red-0; place red-0; count red; place red-1; count red"},
+            {
+                "twice": "gang red 2; place red-0; place red-0; count red; place red-1; count red",
+                "it was let go": f"{TWO}; place red-0; count red",
+            },
             asking,
             ALL_HINTS,
             state=gangs_state,
@@ -445,6 +459,12 @@ LAB = LabSpec(
                 "it was let go": "gang red 2; place red-0; place red-1; lose red-0; place red-2; count red",
                 "it never had one": "gang red 2; place red-0; lose red-1; waiting; place red-1",
                 "twice": "gang red 3; place red-0; lose red-0; lose red-0; place red-1; count red",
+                "all are gone, and one comes back": f"{TWO}; lose red-0; lose red-1; place red-0",
+                "all are gone, and another comes": f"{TWO}; lose red-0; lose red-1; place red-2",
+                "it was let go, and is asked for again": "gang red 3; place red-0; place red-1; place red-2; "
+                "lose red-1; lose red-2; place red-0; count red",
+                "it was let go, and one waits": "gang red 3; place red-0; place red-1; place red-2; lose red-0; "
+                "lose red-1; place red-3; lose red-2",
             },
             losing,
             ALL_HINTS,

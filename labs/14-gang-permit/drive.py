@@ -2,15 +2,19 @@
 right.
 
 A Pod `red-0` is of gang `red`. `gang red 3` says what the gang needs, `room 4` how many places the cluster has. `place`
-gives a Pod a place, if there is one, and asks permit; `clock` lets time pass and calls tick; `lose` takes a Pod's place
-away (it was deleted, or its binding failed) and calls unreserve. What does not fit does nothing.
+gives a Pod a place, if it has none and there is one, and asks permit; `clock` lets time pass and calls tick; `lose`
+takes a Pod's place away (it was deleted, or its binding failed) and calls unreserve. What does not fit does nothing.
 """
 
 WAIT_MS = 100
 
 
 def _short(found):
-    return repr(found)[:60] if isinstance(found, (tuple, str, int, list, type(None))) else f"a {type(found).__name__}"
+    return (
+        repr(found)[:60]
+        if isinstance(found, (tuple, str, int, float, list, type(None)))
+        else f"a {type(found).__name__}"
+    )
 
 
 def _pods(method, found):
@@ -31,7 +35,6 @@ class Player:
         self.plugin = plugin
         self.needs = {}
         self.held = set()  # who has a place, as far as the learner's answers tell
-        self.going = set()
         self.places = 1_000
         self.now = 0
 
@@ -43,13 +46,12 @@ class Player:
 
     def place(self, pod):
         gang = pod.partition("-")[0]
-        if gang not in self.needs or pod in self.going:
+        if gang not in self.needs:
             return None
         if pod not in self.held and len(self.held) >= self.places:
             return "no room"
         self.held.add(pod)
         go = _pods("permit", self.plugin.permit(gang, self.needs[gang], pod, self.now))
-        self.going |= set(go)
         return _told("go", go, "waits")
 
     def clock(self, ms):
@@ -58,19 +60,20 @@ class Player:
 
     def lose(self, pod):
         self.held.discard(pod)
-        self.going.discard(pod)
         return self._sent_back(_pods("unreserve", self.plugin.unreserve(pod)))
 
     def _sent_back(self, pods):
         self.held -= set(pods)
-        self.going -= set(pods)
         return _told("sent back", pods, "nobody")
 
     def waiting(self):
         return _told("waiting", _pods("waiting", self.plugin.waiting()), "nobody")
 
     def count(self, gang):
-        return self.plugin.count(gang)
+        found = self.plugin.count(gang)
+        if type(found) is not int:
+            raise TypeError(f"count: expected a whole number, found {_short(found)}")
+        return found
 
 
 def drive(names, setting):

@@ -18,6 +18,8 @@ class GangPermit:
 
     def permit(self, gang, need, pod, now_ms):
         waits, goes = self._gang(gang)
+        if pod in goes:
+            return [pod]
         waits[pod] = min(now_ms, waits.get(pod, now_ms))
         if len(goes | set(waits)) < need:
             return []

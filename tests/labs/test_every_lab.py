@@ -68,6 +68,12 @@ def test_any_part_of_a_script_is_fair(lab: Lab, code_of: Callable[[Lab], str]) -
 
 
 @each_lab
+def test_the_starter_can_be_loaded(lab: Lab) -> None:
+    """What is not written yet is missing where it is asked for, and hides nothing of what is written."""
+    assert Taken(lab).judged(lab.starter_code).problem == ""
+
+
+@each_lab
 def test_the_same_seed_makes_the_same_scripts(lab: Lab) -> None:
     for check in lab.spec.checks:
         assert check.generate is not None

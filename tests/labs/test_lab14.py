@@ -47,6 +47,14 @@ WRONG = {
     "a text": ("        return go\n", "        return pod\n", "permit: expected a list of Pods, found 'red-"),
     "pairs": ("        return go\n", "        return [(gang, pod)]\n", "permit: expected the name of a Pod in"),
     "a number": ("        return list(self.waits)\n", "        return 3\n", "waiting: expected a list of Pods"),
+    "a fraction": (
+        "        return len(self.of_gang(gang)) +", "        return 1.0 * len(self.of_gang(gang)) +",
+        "count: expected a whole number, found 0.0",
+    ),
+    "a boolean": (
+        "        return len(self.of_gang(gang)) +", "        return 1 == len(self.of_gang(gang)) +",
+        "count: expected a whole number, found False",
+    ),
 }  # fmt: skip
 
 
@@ -54,6 +62,25 @@ WRONG = {
 def test_what_does_not_fit_is_named(old: str, new: str, said: str) -> None:
     report = verify(LAB, changed(old, new), runner=InProcessRunner())
     assert any(said in result.reason for result in report.results)
+
+
+GONE = {
+    "who was let go comes back": ("gang red 2; place red-0; place red-1; lose red-0; lose red-1; place red-0", "waits"),
+    "another one comes": ("gang red 2; place red-0; place red-1; lose red-0; lose red-1; place red-2", "waits"),
+    "who was let go is missed": (
+        "gang red 3; place red-0; place red-1; place red-2; lose red-0; lose red-1; place red-3; lose red-2",
+        "sent back: red-3",
+    ),
+    "who was let go is asked for again": (
+        "gang red 3; place red-0; place red-1; place red-2; lose red-1; lose red-2; place red-3; place red-0",
+        "go: red-0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "said"), GONE.values(), ids=GONE)
+def test_after_a_gang_was_let_go_its_members_count_one_by_one(script: str, said: str) -> None:
+    assert TAKEN.answers("one-is-gone", script)[-1] == said
 
 
 def test_state_tells_who_waits_since_when() -> None:
