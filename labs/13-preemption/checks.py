@@ -134,6 +134,7 @@ def from_below(node: Node, *, first: bool = False) -> tuple[list[Pod], int] | No
     return (by_importance(gone), -1) if gone and used + node.need <= node.cpu else None
 
 
+Judge = Callable[[Sequence[Step]], Broken | None]
 Victims = tuple[list[Pod], int] | None
 
 
@@ -159,6 +160,20 @@ def victim_mistakes(node: Node) -> dict[str, str]:
 
 
 # -- judges ----------------------------------------------------------------------------------------
+
+
+def leaves_alone(judge: Judge) -> Judge:
+    """The judge, for functions that leave what they are handed as it is."""
+
+    def judged(steps: Sequence[Step]) -> Broken | None:
+        for step in steps:
+            if str(step.result).startswith("wrong: "):
+                return Broken(
+                    step.number, f"{step.result.partition(': ')[2]}: whoever called needs it again", "changes"
+                )
+        return judge(steps)
+
+    return judged
 
 
 def is_ordered(steps: Sequence[Step]) -> Broken | None:
@@ -420,6 +435,12 @@ MANY = [
     "All lower Pods leave in thought; then each comes back if the new Pod still fits beside it. Only who does not is a "
     "victim.",
 ]
+CHANGES = {
+    "changes": [
+        "What you are handed is the caller's: the next Node is asked about with the same Pods and budgets.",
+        "sorted(pods) makes a new list, pods.sort() orders the caller's; count down in dict(budgets), not in budgets.",
+    ]
+}
 ORDER = ["Who comes back first has the best chance to stay: the most important."]
 NEEDS = ("by_importance", "split_by_budget", "victims_on")
 
@@ -434,7 +455,7 @@ LAB = LabSpec(
             "knows-who-matters",
             "by_importance: higher priority first, among equals who runs longest",
             1,
-            is_ordered,
+            leaves_alone(is_ordered),
             {
                 "priorities": "node n1 9; pod a n1 web 1 2 30; pod b n1 web 1 5 40; order n1",
                 "equals": "node n1 9; pod a n1 web 1 2 40; pod b n1 web 1 2 30; pod c n1 web 1 3 50; "
@@ -442,6 +463,7 @@ LAB = LabSpec(
             },
             ordering,
             {
+                **CHANGES,
                 "newest-first": ["Who has run longest has the smallest start."],
                 "least-first": ["The most important comes first: the largest number."],
                 "priority-alone": ["Between equal priorities the start decides. A sort key may be a tuple."],
@@ -455,7 +477,7 @@ LAB = LabSpec(
             "counts-budgets-down",
             "split_by_budget: a budget of 2 covers the first two Pods it selects, the third breaks it",
             2,
-            is_split,
+            leaves_alone(is_split),
             {
                 "two of three": "budget web 2; split web web web",
                 "none left": "budget web 0; split web",
@@ -464,6 +486,7 @@ LAB = LabSpec(
             },
             splitting,
             {
+                **CHANGES,
                 "all-protected": ["A budget that allows one disruption is not broken by one."],
                 "never-counts": ["The second Pod of the app meets a budget that the first has used already."],
                 "nobody": ["A budget that allows 0 is broken by the first Pod."],
@@ -481,7 +504,7 @@ LAB = LabSpec(
             "evicts-no-more-than-needed",
             "victims_on: all less important Pods leave in thought, and who can comes back",
             3,
-            picks_victims,
+            leaves_alone(picks_victims),
             {
                 "one is enough": "node n1 3; pod a n1 web 1 1 10; pod b n1 web 1 2 20; pod c n1 web 1 3 30; "
                 "victims n1 1 9",
@@ -495,6 +518,7 @@ LAB = LabSpec(
             },
             alone,
             {
+                **CHANGES,
                 "too-many": MANY,
                 "from-below": MANY,
                 "equal": ["Who may be a victim? A Pod of equal priority never is."],
@@ -515,7 +539,7 @@ LAB = LabSpec(
             "spares-the-protected",
             "victims_on: whose loss would break a budget comes back before all others",
             3,
-            picks_victims,
+            leaves_alone(picks_victims),
             {
                 "important and protected": "budget db 0; node n1 2; pod a n1 web 1 1 10; pod b n1 db 1 5 20; "
                 "victims n1 1 9",
@@ -528,6 +552,7 @@ LAB = LabSpec(
             },
             protected,
             {
+                **CHANGES,
                 "budgets": BUDGETS,
                 "budgets-last": BUDGETS,
                 "violations": [
@@ -551,7 +576,7 @@ LAB = LabSpec(
             "compares-column-by-column",
             "pick: broken budgets, then the highest victim, the sum, the number, the latest start",
             3,
-            is_picked,
+            leaves_alone(is_picked),
             {
                 "budgets first": "pick n1:1:0@10 n2:0:9@20,9@30",
                 "then the highest": "pick n1:0:9@10,0@20 n2:0:8@30,7@40; pick n1:0:7@10 n2:0:5@20,5@30",
@@ -565,6 +590,7 @@ LAB = LabSpec(
             },
             picking,
             {
+                **CHANGES,
                 "budgets": ["The first column outweighs all others, whatever they say."],
                 "count-first": ["The number of victims is the fourth column, not the second."],
                 "skips-highest": ["Before the sum comes the most important victim alone."],
@@ -590,7 +616,7 @@ LAB = LabSpec(
             "makes-room",
             "preempt: the Node that does least harm, and its victims; nobody for preemptionPolicy Never",
             2,
-            preempts,
+            leaves_alone(preempts),
             {
                 "two Nodes": "node n1 1; pod a n1 web 1 3 10; node n2 1; pod b n2 web 1 2 20; preempt 1 9",
                 "a budget on one": "budget db 0; node n1 1; pod a n1 db 1 1 10; node n2 1; pod b n2 web 1 2 20; "
@@ -599,9 +625,12 @@ LAB = LabSpec(
                 "equal": "node n1 1; pod a n1 web 1 5 10; preempt 1 5",
                 "one cannot": "node n1 1; pod a n1 web 1 1 10; node n2 2; pod b n2 web 2 2 20; preempt 2 9",
                 "no Node": "preempt 1 9",
+                "one budget, two Nodes": "budget web 1; node n1 1; pod a n1 web 1 1 10; node n2 1; "
+                "pod b n2 web 1 0 20; preempt 1 9",
             },
             whole,
             {
+                **CHANGES,
                 "never": ["Look at the Pod before you look at the Nodes: policy is Never or PreemptLowerPriority."],
                 "gives-up": ["Each Node is asked by itself. One that cannot help must not end the search."],
                 "nobody-to-evict": ["If no Node is a candidate the answer is None."],

@@ -4,22 +4,34 @@ right.
 `node n1 4` has 4 CPUs; `pod a n1 web 2 5 30` puts a Pod of app web there that asks for 2 CPUs, has priority 5 and
 started at second 30; `budget web 1` allows one disruption of that app. What does not fit (a Node that is not there, a
 name or a start that is taken) does nothing, and is answered with False. Candidates are written `n1:0:5@30,2@10`: Node,
-violations, and the victims with priority and start.
+violations, and the victims with priority and start. A function that changed what it was handed is answered for with
+that.
 """
+
+from copy import deepcopy
 
 
 def _short(found):
-    return repr(found)[:40] if isinstance(found, (int, float, str, type(None))) else f"a {type(found).__name__}"
+    shown = isinstance(found, (int, float, str, list, tuple, dict, type(None)))
+    return repr(found)[:60] if shown else f"a {type(found).__name__}"
+
+
+def _is_pair(found):
+    return isinstance(found, (list, tuple)) and len(found) == 2
 
 
 def _names(found, who, known):
     """Names of Pods, which must be some of those that were handed over."""
-    if type(found) is not list:
+    if not isinstance(found, (list, tuple)):
         raise TypeError(f"{who}: expected a list of Pods, found {_short(found)}")
     for one in found:
-        if type(one) is not dict or one.get("name") not in known:
+        if not isinstance(one, dict) or one.get("name") not in known:
             raise TypeError(f"{who}: expected a Pod that it was given, found {_short(one)}")
     return [one["name"] for one in found]
+
+
+class Changed(Exception):
+    """A function wrote into what it was handed."""
 
 
 class Player:
@@ -64,17 +76,25 @@ class Player:
 
     # -- questions -------------------------------------------------------------------------------
 
+    def ask(self, who, **handed):
+        """What a function answers."""
+        before = deepcopy(handed)
+        found = self.learner[who](*handed.values())
+        for name, value in handed.items():
+            if value != before[name]:
+                raise Changed(f"{who} changed the {name} it was handed")
+        return found
+
     def order(self, name):
         if name not in self.cpus:
             return "no such node"
-        pods = self.on(name)
-        return " ".join(_names(self.learner["by_importance"](pods), "by_importance", self.pods))
+        return " ".join(_names(self.ask("by_importance", pods=self.on(name)), "by_importance", self.pods))
 
     def split(self, *apps):
         """Pods of these apps, in this order, against the budgets."""
         pods = [{"name": f"p{number}", "app": app} for number, app in enumerate(apps, 1)]
-        found = self.learner["split_by_budget"](pods, dict(self.budgets))
-        if type(found) is not tuple or len(found) != 2:
+        found = self.ask("split_by_budget", pods=pods, budgets=dict(self.budgets))
+        if not _is_pair(found) or not all(isinstance(part, (list, tuple)) for part in found):
             raise TypeError(f"split_by_budget: expected two lists, found {_short(found)}")
         known = {pod["name"] for pod in pods}
         breaking, others = (_names(part, "split_by_budget", known) for part in found)
@@ -83,11 +103,11 @@ class Player:
     def victims(self, name, cpu, priority):
         if name not in self.cpus:
             return "no such node"
-        new = self.new(cpu, priority)
-        found = self.learner["victims_on"](new, self.cpus[name], self.on(name), dict(self.budgets))
+        here = {"cpu": self.cpus[name], "pods": self.on(name), "budgets": dict(self.budgets)}
+        found = self.ask("victims_on", pod=self.new(cpu, priority), **here)
         if found is None:
             return "no candidate"
-        if type(found) is not tuple or len(found) != 2 or type(found[1]) is not int:
+        if not _is_pair(found) or type(found[1]) is not int:
             raise TypeError(f"victims_on: expected None or (victims, violations), found {_short(found)}")
         return f"{' '.join(_names(found[0], 'victims_on', self.pods)) or 'nobody'}, {found[1]} against a budget"
 
@@ -101,21 +121,29 @@ class Player:
                 for number, (priority, started) in enumerate(pods, 1)
             ]
             candidates.append({"node": node, "violations": int(violations), "victims": listed})
-        found = self.learner["pick"](candidates)
-        if type(found) is not str:
+        found = self.ask("pick", candidates=candidates)
+        if not isinstance(found, str):
             raise TypeError(f"pick: expected the name of a Node, found {_short(found)}")
         return found
 
     def preempt(self, cpu, priority, policy="PreemptLowerPriority"):
         nodes = {name: {"cpu": cpu_of, "pods": self.on(name)} for name, cpu_of in self.cpus.items()}
-        found = self.learner["preempt"](self.new(cpu, priority, policy), nodes, dict(self.budgets))
+        new = self.new(cpu, priority, policy)
+        found = self.ask("preempt", pod=new, nodes=nodes, budgets=dict(self.budgets))
         if found is None:
             return "nobody"
-        if type(found) is not tuple or len(found) != 2 or type(found[0]) is not str:
+        if not _is_pair(found) or not isinstance(found[0], str):
             raise TypeError(f"preempt: expected None or (node, victims), found {_short(found)}")
         return f"{found[0]}: {' '.join(_names(found[1], 'preempt', self.pods)) or 'nobody'}"
 
 
 def drive(names, setting):
     player = Player(names)
-    return lambda verb, *words: getattr(player, verb)(*words)
+
+    def do(verb, *words):
+        try:
+            return getattr(player, verb)(*words)
+        except Changed as changed:
+            return f"wrong: {changed}"
+
+    return do

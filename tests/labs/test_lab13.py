@@ -144,19 +144,19 @@ WRONG = {
         "    return by_importance(victims), violations",
         "    return by_importance(victims)",
         "evicts-no-more-than-needed",
-        "victims_on: expected None or (victims, violations), found a list",
+        "victims_on: expected None or (victims, violations), found [{'name': 'a'",
     ),
     "the candidate": (
         '    return min(candidates, key=harm)["node"]',
         "    return min(candidates, key=harm)",
         "compares-column-by-column",
-        "pick: expected the name of a Node, found a dict",
+        "pick: expected the name of a Node, found {'node': 'n2'",
     ),
     "one list": (
         "    return breaking, others",
         "    return breaking + others",
         "counts-budgets-down",
-        "split_by_budget: expected two lists, found a list",
+        "split_by_budget: expected two lists, found [{'name': 'p1'",
     ),
     "the Node alone": (
         '    return chosen, next(one["victims"] for one in candidates if one["node"] == chosen)',
@@ -184,8 +184,44 @@ def test_a_solution_that_never_evicts_earns_what_needs_no_eviction() -> None:
     assert TAKEN.judged(code).points == 0
 
 
-def test_budgets_that_are_changed_in_place_are_no_trap_for_the_next_question() -> None:
-    """Each question is asked with a copy: who forgets to copy is wrong within one answer or not at all."""
+CHANGES = {
+    "budgets": ("    left = dict(budgets)\n", "    left = budgets\n", "counts-budgets-down"),
+    "pods": (
+        '    return sorted(pods, key=lambda pod: (-pod["priority"], pod["started"]))',
+        '    return pods.sort(key=lambda pod: (-pod["priority"], pod["started"])) or pods',
+        "knows-who-matters",
+    ),
+    "candidates": (
+        '    return min(candidates, key=harm)["node"]',
+        '    return (candidates.sort(key=harm) or candidates)[0]["node"]',
+        "compares-column-by-column",
+    ),
+    "nodes": (
+        "        if found is not None:\n", "        node.clear()\n        if found is not None:\n", "makes-room",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "change"), CHANGES.items(), ids=CHANGES)
+def test_what_is_handed_over_stays_as_it_is(what: str, change: tuple[str, str, str]) -> None:
+    old, new, check = change
+    report = verify(LAB, TAKEN.changed(old, new), only=[check], runner=InProcessRunner())
+    assert f"changed the {what} it was handed: whoever called needs it again" in report.results[0].reason
+    assert report.results[0].causes == ("changes",)
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_budgets_that_are_counted_down_in_place_cost_the_same_under_every_seed(seed: int) -> None:
     code = TAKEN.changed("    left = dict(budgets)\n", "    left = budgets\n")
-    script = "budget web 1; split web web; split web web"
-    assert TAKEN.answers("counts-budgets-down", script, code) == [True, "p2 | p1", "p2 | p1"]
+    report = verify(LAB, code, seed=str(seed), runner=InProcessRunner())
+    lost = {result.check.name for result in report.results if not result.passed}
+    assert lost == {"counts-budgets-down", "spares-the-protected", "makes-room"}
+
+
+def test_dicts_lists_and_tuples_of_every_sort_are_taken() -> None:
+    code = TAKEN.changed("    return breaking, others", "    return [breaking, others]")
+    code = code.replace(
+        "    return by_importance(victims), violations",
+        "    return [tuple(map(Pod, by_importance(victims))), violations]",
+    )
+    assert verify(LAB, "class Pod(dict): pass\n\n\n" + code, runner=InProcessRunner()).passed
