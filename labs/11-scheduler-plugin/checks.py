@@ -16,6 +16,10 @@ NODES = ("a", "b", "c", "d")
 UNREADABLE = ("warm", "60.5", "-")
 
 
+def is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
+
+
 @dataclass
 class World:
     """The naive twin: the time in seconds, the limits, and per node what was reported when."""
@@ -31,7 +35,7 @@ class World:
         text, at = self.nodes[name]
         if not text:
             return "missing"
-        if not text.isdigit():
+        if not is_whole(text):
             return "unreadable"
         if self.now - at > self.max_age:
             return "stale"
@@ -39,17 +43,21 @@ class World:
             return "hot"
         if int(text) == self.most:
             return "limit"
-        return "age-limit" if self.now - at == self.max_age else "cool"
+        if int(text) <= 0:
+            return "cold"
+        if self.now - at == self.max_age:
+            return "age-limit"
+        return "young" if self.now > at else "cool"
 
     def fits(self, name: str) -> bool:
-        return self.situation(name) in ("limit", "age-limit", "cool")
+        return self.situation(name) in ("limit", "cold", "age-limit", "young", "cool")
 
     def headroom(self, name: str) -> int:
         return self.most - int(self.nodes[name][0])
 
     def told(self, name: str) -> str:
         text, at = self.nodes[name]
-        return f"{text} degrees, {self.now - at} s ago" if text.isdigit() else repr(text) if text else "no report"
+        return f"{text} degrees, {self.now - at} s ago" if is_whole(text) else repr(text) if text else "no report"
 
     def play(self, step: Step) -> None:
         verb, *words = step.op
@@ -231,7 +239,7 @@ def asked(rng: random.Random, ops: list[Op]) -> list[Op]:
 
 
 def fresh(rng: random.Random) -> list[Op]:
-    temperatures = [85, 86, *(rng.choice([20, 60, 84, 85, 86, 87, 99]) for _ in range(6))]
+    temperatures = [85, 86, *(rng.choice([-20, 0, 60, 84, 85, 86, 87, 99]) for _ in range(6))]
     rng.shuffle(temperatures)
     return asked(rng, [("report", rng.choice(NODES), str(celsius)) for celsius in temperatures])
 
@@ -247,7 +255,7 @@ def aging(rng: random.Random) -> list[Op]:
 def spotty(rng: random.Random) -> list[Op]:
     ops: list[Op] = []
     for name in rng.sample(NODES * 2, 7):
-        word = rng.choice(["60", "60", *UNREADABLE])
+        word = rng.choice(["60", "60", "-7", *UNREADABLE])
         ops.append(("silent", name) if rng.random() < 0.4 else ("report", name, word))
     return asked(rng, ops)
 
@@ -284,7 +292,7 @@ def ranked(rng: random.Random) -> list[Op]:
 def scaled(rng: random.Random) -> list[Op]:
     ops: list[Op] = []
     for _ in range(rng.randint(3, 7)):
-        ops.append(("report", rng.choice(NODES), str(rng.randint(1, 85))))
+        ops.append(("report", rng.choice(NODES), str(rng.randint(-9, 85))))
         if rng.random() < 0.5:
             ops.append(("rank",))
     return [*ops, ("rank",)]
@@ -295,7 +303,7 @@ def changing(rng: random.Random) -> list[Op]:
     for _ in range(rng.randint(8, 14)):
         roll = rng.random()
         if roll < 0.65:
-            ops.append(("report", rng.choice(NODES[:2]), str(rng.choice([40, 60, 85, 86, 95]))))
+            ops.append(("report", rng.choice(NODES[:2]), str(rng.choice([0, 60, 85, 86, 95]))))
         elif roll < 0.75:
             ops.append(("silent", rng.choice(NODES[:2])))
         else:
@@ -325,7 +333,15 @@ FILTER_HINTS = {
     ],
     "age-limit-rejected": [
         "A report counts as long as it is at most so old. What does your comparison say at exactly that age?",
-        "maxMetricAgeSeconds is in seconds, the clock in milliseconds.",
+        "An age above the limit counts as no report: > and not >=.",
+    ],
+    "young-rejected": [
+        "The report is younger than its limit. In which unit do you compare the two?",
+        "maxMetricAgeSeconds is in seconds; handle.now_ms and parse_time(...) are in milliseconds.",
+    ],
+    "cold-rejected": [
+        "0 and -5 are temperatures. What is 0 to an `if`, and a minus to isdigit()?",
+        "Ask `is None`, not `not celsius`; take one minus off before isdigit(), or let int(text) try.",
     ],
     "missing-accepted": [
         "What does your filter say of a node whose agent never wrote anything?",
@@ -333,7 +349,7 @@ FILTER_HINTS = {
     ],
     "unreadable-accepted": [
         "What is 'warm' as a temperature?",
-        "text.isdigit() says whether int(text) will work.",
+        "int(text) raises a ValueError for what is no whole number.",
     ],
 }
 VERDICT_FIRST = {"verdict": ["The scores are of the wrong nodes. Mend filter first: hot-nodes-are-out tells more."]}
@@ -355,6 +371,7 @@ LAB = LabSpec(
                 "at the limit": "report a 85; ask a",
                 "above it": "report a 86; ask a",
                 "a small number": "report a 9; ask a; report b 100; ask b",
+                "zero": "report a 0; ask a",
             },
             fresh,
             FILTER_HINTS,
@@ -366,6 +383,7 @@ LAB = LabSpec(
             2,
             verdicts,
             {
+                "young": "report a 60; clock 5; ask a",
                 "just young enough": "report a 60; clock 15; ask a",
                 "too old": "report a 60; clock 16; ask a; report a 60; ask a",
             },
@@ -382,6 +400,7 @@ LAB = LabSpec(
                 "never reported": "silent a; ask a; report a 60; ask a",
                 "no number": "report a warm; ask a; report b 60; ask b",
                 "half degrees": "report a 60.5; ask a; report b 60; ask b",
+                "below zero": "report a -5; ask a",
             },
             spotty,
             FILTER_HINTS,
@@ -418,7 +437,7 @@ LAB = LabSpec(
             verdicts,
             {
                 "a lower limit": "limits 70 15; report a 70; ask a; report b 71; ask b",
-                "a longer age": "limits 85 60; report a 60; clock 60; ask a; clock 1; ask a",
+                "a longer age": "limits 85 60; report a 60; clock 9; ask a; clock 51; ask a; clock 1; ask a",
                 "an hour": "limits 85 3600; report a 60; clock 3601; ask a; report a 60; ask a",
             },
             limited,
@@ -461,6 +480,7 @@ LAB = LabSpec(
                 "one": "report a 60; rank",
                 "no headroom": "report a 85; rank; report b 84; rank",
                 "nobody": "report a 90; rank; report a 45; rank",
+                "below zero": "report a -15; report b 0; report c 35; rank",
             },
             scaled,
             {
@@ -489,6 +509,7 @@ LAB = LabSpec(
             hints,
             {
                 "cooled": "report a 90; report a 60",
+                "cooled to nothing": "report a 90; report a 0; report a -5",
                 "still hot": "report a 99; report a 90",
                 "cooler than cool": "report a 60; report a 50",
                 "after a silence": "report a 60; clock 16; report a 60",

@@ -6,8 +6,10 @@ Nodes are named; `report a 60` is the agent of node a writing 60 degrees and the
 anew with these arguments. What is asked about a node that does not exist does nothing.
 """
 
+from collections.abc import Iterable
+
 from k8slab.api.times import rfc3339
-from k8slab.scheduler import SUCCESS, CycleState, NodeInfo, Status
+from k8slab.scheduler import CycleState, NodeInfo, Status
 from k8slab.scheduler.framework import (
     NODE_ADD,
     ActionType,
@@ -66,9 +68,14 @@ class Player:
     def hint(self, old, new):
         """What the plugin says to the change, if it has registered for such changes."""
         change = NODE_ADD if old is None else ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_ANNOTATION)
-        for entry in self.plugin.events_to_register():
+        entries = self.plugin.events_to_register()
+        if not isinstance(entries, Iterable):
+            raise TypeError(f"events_to_register: expected a list of ClusterEventWithHint, found {short(entries)}")
+        for entry in entries:
             if not isinstance(entry, ClusterEventWithHint):
-                raise TypeError(f"events_to_register: expected a list of ClusterEventWithHint, found {short(entry)}")
+                raise TypeError(
+                    f"events_to_register: expected a list of ClusterEventWithHint, with {short(entry)} in it"
+                )
             if not entry.event.matches(change):
                 continue
             found = QueueingHint.QUEUE if entry.hint is None else entry.hint(POD, old, new)
@@ -87,7 +94,7 @@ class Player:
         found = self.plugin.filter(state, POD, info)
         if not isinstance(found, Status):
             raise TypeError(f"filter: expected a Status, found {short(found)}")
-        if found is SUCCESS:
+        if found.is_success:
             return "fits"
         if not found.is_rejected:
             raise TypeError(f"filter: expected SUCCESS or a Status of Code.UNSCHEDULABLE, found {found!r}")
@@ -100,7 +107,7 @@ class Player:
         fitting = [info for info in infos if self.verdict(state, info) == "fits"]
         raw = [whole("score", self.plugin.score(state, POD, info)) for info in fitting]
         scores = self.plugin.normalize_score(state, POD, fitting, list(raw))
-        if not isinstance(scores, list) or len(scores) != len(raw):
+        if not isinstance(scores, (list, tuple)) or len(scores) != len(raw):
             raise TypeError(f"normalize_score: expected a list of {len(raw)} whole numbers, found {short(scores)}")
         found = [whole("normalize_score", score) for score in scores]
         return " ".join(f"{info.name}={score}" for info, score in zip(fitting, found, strict=True)) or "nobody"

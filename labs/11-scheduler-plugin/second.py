@@ -25,7 +25,7 @@ class GPUTemperature:
 
     def celsius(self, node):
         annotations = (node or {}).get("metadata", {}).get("annotations") or {}
-        found = re.fullmatch("[0-9]+", annotations.get(TEMPERATURE, ""))
+        found = re.fullmatch("-?[0-9]+", annotations.get(TEMPERATURE, ""))
         if not found or MEASURED_AT not in annotations:
             return None
         measured = datetime.fromisoformat(annotations[MEASURED_AT].replace("Z", "+00:00"))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from k8slab.lab import Check, InProcessRunner, Step, find_lab, parse_script, verify
+from k8slab.lab.show import report_text
 from k8slab.scheduler import CycleState, NodeInfo, Status
 from k8slab.scheduler.plugins.gpu_temperature import GPUTemperature
 from tests.labs.taken import Taken
@@ -66,7 +67,11 @@ WRONG = {
     ),
     "an event without a hint's wrapping": (
         "return [ClusterEventWithHint(event, self.after_node_change)]", "return ['Node']", "a-pod-comes-back",
-        "events_to_register: expected a list of ClusterEventWithHint, found 'Node'",
+        "events_to_register: expected a list of ClusterEventWithHint, with 'Node' in it",
+    ),
+    "no events": (
+        "return [ClusterEventWithHint(event, self.after_node_change)]", "return None", "a-pod-comes-back",
+        "events_to_register: expected a list of ClusterEventWithHint, found None",
     ),
 }  # fmt: skip
 
@@ -75,6 +80,44 @@ WRONG = {
 def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
     report = verify(LAB, changed(old, new), only=[check], runner=InProcessRunner())
     assert said in report.results[0].reason
+
+
+AS_GOOD = {
+    "a Status of success": ("        return SUCCESS\n", "        return Status(Code.SUCCESS)\n"),
+    "a tuple of scores": (
+        "        return [100 * score // most if most else 0 for score in scores]",
+        "        return tuple(100 * score // most if most else 0 for score in scores)",
+    ),
+    "a generator of events": (
+        "return [ClusterEventWithHint(event, self.after_node_change)]",
+        "yield ClusterEventWithHint(event, self.after_node_change)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), AS_GOOD.values(), ids=AS_GOOD)
+def test_what_the_framework_takes_is_taken(old: str, new: str) -> None:
+    assert verify(LAB, changed(old, new), runner=InProcessRunner()).passed
+
+
+def test_seconds_for_milliseconds_are_not_taken_for_another_mistake() -> None:
+    code = changed('args.get("maxMetricAgeSeconds", 15) * 1000', 'args.get("maxMetricAgeSeconds", 15)')
+    checks = ["old-reports-do-not-count", "the-arguments-decide"]
+    report = verify(LAB, code, only=checks, runner=InProcessRunner())
+    text = report_text(LAB, report)
+    assert [result.failure.broken.cause for result in report.results if result.failure and result.failure.broken] == [
+        "young-rejected",
+        "young-rejected",
+    ]
+    assert "Looks like 'seconds-for-milliseconds'" in text
+    assert text.count("Looks like") == 1
+
+
+@pytest.mark.parametrize("celsius", ["0", "-5"])
+def test_what_is_cold_is_a_temperature(celsius: str) -> None:
+    assert answers("hot-nodes-are-out", f"report a {celsius}; ask a")[-1] == "fits"
+    assert answers("a-pod-comes-back", f"report a 90; report a {celsius}")[-1] == "Queue"
+    assert answers("scores-fill-the-scale", f"report a {celsius}; report b 85; rank")[-1] == "a=100 b=0"
 
 
 def test_what_is_not_written_yet_costs_only_the_checks_that_use_it() -> None:
@@ -88,6 +131,25 @@ def test_answers_are_what_the_text_shows() -> None:
     assert answers("cooler-is-better", "report a 25; report b 55; rank")[-1] == "a=100 b=50"
     assert answers("a-pod-comes-back", "report a 90; report a 60") == ["QueueSkip", "Queue"]
     assert answers("hot-nodes-are-out", "report a 85; ask a; ask b") == [None, "fits", None]
+
+
+WITHOUT_EVENTS = ("        return [ClusterEventWithHint(event, self.after_node_change)]", "        return []")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (LAB.solution, "rejected, then placed 0 s after the node cooled"),
+        (changed(*WITHOUT_EVENTS), "rejected, then not placed 600 s after the node cooled"),
+    ],
+    ids=["as it is", "without events"],
+)
+def test_the_last_cells_say_what_happened(code: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ["".join(cell["source"]) for cell in LAB.notebook["cells"] if cell["cell_type"] == "code"]
+    space: dict[str, Any] = {}
+    for text in (code, *cells[-2:]):
+        exec(text, space)
+    assert capsys.readouterr().out == f"{said}\n"
 
 
 # -- the package's own plugin ------------------------------------------------------------------------

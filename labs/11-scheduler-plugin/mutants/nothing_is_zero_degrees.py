@@ -8,7 +8,7 @@ CHANGES = (
         '        text = annotations.get(TEMPERATURE, "0")',
     ),
     (
-        "        if not text.isdigit() or MEASURED_AT not in annotations:",
+        '        if not text.removeprefix("-").isdigit() or MEASURED_AT not in annotations:',
         "        if TEMPERATURE not in annotations:\n            return 0\n        if not text.isdigit():",
     ),
 )

@@ -1,7 +1,7 @@
 """Seconds are compared with milliseconds: after 16 ms nothing counts any more."""
 
 KILLED_BY = "old-reports-do-not-count"
-CAUSE = "age-limit-rejected"
+CAUSE = "young-rejected"
 CHANGES = (
     (
         'args.get("maxMetricAgeSeconds", 15) * 1000',
