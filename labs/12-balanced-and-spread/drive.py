@@ -6,6 +6,8 @@ Resources are written `used/has`, with a weight `used/has:2` or with what the Po
 Node that is not there, a name that is taken) does nothing, and is answered with False.
 """
 
+from collections.abc import Mapping
+
 
 def _number(found, name):
     if type(found) is not int:
@@ -14,7 +16,8 @@ def _number(found, name):
 
 
 def _short(found):
-    return repr(found)[:40] if isinstance(found, (int, float, str)) else f"a {type(found).__name__}"
+    shown = isinstance(found, (int, float, str, list, tuple, dict, type(None)))
+    return repr(found)[:60] if shown else f"a {type(found).__name__}"
 
 
 def _parts(words):
@@ -41,7 +44,7 @@ def scores(names):
 
     def points(*words):
         found = names["spread_points"]([None if word == "-" else int(word) for word in words])
-        if type(found) is not list or any(type(one) is not int for one in found):
+        if not isinstance(found, (list, tuple)) or any(type(one) is not int for one in found):
             raise TypeError(f"spread_points: expected a list of ints, found {_short(found)}")
         return " ".join(map(str, found))
 
@@ -77,7 +80,8 @@ def spread(names):
 
     def count(app):
         found = names["count_domains"]("zone", app, *handed())
-        if type(found) is not dict or any(type(one) is not str or type(n) is not int for one, n in found.items()):
+        by_zone = isinstance(found, Mapping) and all(isinstance(one, str) for one in found)
+        if not by_zone or any(type(number) is not int for number in found.values()):
             raise TypeError(f"count_domains: expected a dict of ints by zone, found {_short(found)}")
         return " ".join(f"{zone}={found[zone]}" for zone in sorted(found))
 

@@ -121,15 +121,21 @@ WRONG = {
     "a float": (MEAN, MEAN.replace("//", "/"), "prefers-the-empty", "least_allocated: expected an int, found 50.0"),
     "no list": (
         "    return points\n",
-        "    return tuple(points)\n",
+        "    return set(points)\n",
         "the-least-crowded-wins",
-        "spread_points: expected a list of ints, found a tuple",
+        "spread_points: expected a list of ints, found a set",
+    ),
+    "floats": (
+        "    return points\n",
+        "    return [float(one) for one in points]\n",
+        "the-least-crowded-wins",
+        "spread_points: expected a list of ints, found [0.0, ",
     ),
     "no dict": (
         "    return counts\n",
         "    return list(counts)\n",
         "counts-by-domain",
-        "count_domains: expected a dict of ints by zone, found a list",
+        "count_domains: expected a dict of ints by zone, found []",
     ),
     "a number": (RULE, RULE.partition(" <=")[0], "keeps-the-skew", "fits: expected True or False, found 1"),
 }
@@ -139,6 +145,12 @@ WRONG = {
 def test_what_does_not_fit_is_named(old: str, new: str, check: str, said: str) -> None:
     report = verify(LAB, TAKEN.changed(old, new), only=[check], runner=InProcessRunner())
     assert said in report.results[0].reason
+
+
+def test_dicts_of_every_sort_and_tuples_are_taken() -> None:
+    code = TAKEN.changed("    return counts\n", "    return Counter(counts)\n")
+    code = code.replace("    return points\n", "    return tuple(points)\n")
+    assert verify(LAB, f"from collections import Counter\n\n\n{code}", runner=InProcessRunner()).passed
 
 
 @pytest.mark.parametrize("answer", ["True", "False"])
