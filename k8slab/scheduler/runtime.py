@@ -317,7 +317,7 @@ class Framework(PlacementPoints):
         what may help.
         """
         events = {
-            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
+            name: list(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
             for name, plugin in self.plugins.items()
             if isinstance(plugin, _CAN_REJECT)
         }
