@@ -19,17 +19,36 @@ __all__ = ["add_parsers"]
 NOTEBOOK, WORK = "notebook or folder", "notebook, Python file or folder"
 
 
+class _VerbParser(argparse.ArgumentParser):
+    """Options may stand anywhere, between LAB and PATH too."""
+
+    _is_within = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Everything has to be known: so the usage that is shown with an error is the verb's."""
+        if self._is_within:  # Python's intermixed parsing calls this method
+            return super().parse_known_args(args, namespace)
+        self._is_within = True
+        try:
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_within = False
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
 def add_parsers(commands: Any) -> None:
     """Add `lab` and `grade` to the subcommands."""
     parser = commands.add_parser("lab", help="graded labs: list, start, verify, watch, hint, solution, reset, submit")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_VerbParser)
     _verb(verbs, "list", _list, "what labs there are")
     start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
     start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
     verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=WORK)
     verify.description = (
         "Run the checks on your notebook or Python file. Exit code: 0 every check passes, 1 one does not, or there is "
-        "nothing to check, 2 wrong usage: an unknown lab, check or option."
+        "nothing to check, 2 wrong usage: an unknown lab, check or option, or --replay without --check."
     )
     _checks(verify)
     verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
@@ -171,7 +190,8 @@ def _replay(lab: Lab, args: argparse.Namespace) -> int:
     from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     if len(args.check) != 1:
-        raise LabError("--replay: expected --check with the name of one check")
+        print("k8slab: --replay: expected --check with the name of one check", file=sys.stderr)
+        return 2
     check = lab.spec.check(args.check[0])
     try:
         script = replay_script(lab, check, args.replay)

@@ -140,7 +140,7 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
             ["lab", "verify", "09", "x.py", "--check", "nix"], 2, "expected one of first-in", id="no such check"
         ),
         pytest.param(
-            ["lab", "verify", "09", "x.py", "--replay", "add a"], 1, "--check with the name", id="which check"
+            ["lab", "verify", "09", "x.py", "--replay", "add a"], 2, "--check with the name", id="which check"
         ),
         pytest.param(
             ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", ";"], 1, "expected operations", id="empty"
@@ -164,6 +164,14 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
             id="not for this check",
         ),
         pytest.param(["lab"], 2, "", id="no verb"),
+        pytest.param(["lab", "verify", "09", "--check", "forgets"], 1, "begin with: k8slab lab start", id="no file"),
+        pytest.param(
+            ["lab", "verify", "09", "--check", "forgets", "x.py", "y.py"],
+            2,
+            "k8slab lab verify: error: unrecognized arguments: y.py",
+            id="too many files",
+        ),
+        pytest.param(["lab", "verify", "--seed", "1"], 2, "usage: k8slab lab verify", id="verify what"),
         pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
         pytest.param(["grade", ".", "--lab", "99"], 2, "expected one of", id="no lab to grade"),
         pytest.param(["grade", ".", "--lab", "09", "--jobs", "0"], 2, "expected 1 or more", id="no jobs"),
@@ -175,6 +183,18 @@ def test_wrong_commands(arguments: list[str], code: int, said: str, k8slab, tmp_
     assert found.code == code
     assert said in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["09", "x.py", "--check", "forgets"], ["--check", "forgets", "09", "x.py"], ["09", "--check", "forgets", "x.py"]],
+    ids=["after the file", "before the lab", "between them"],
+)
+def test_options_stand_anywhere(arguments: list[str], k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "x.py").write_text(LAB.solution)
+    found = k8slab("lab", "verify", *arguments)
+    assert found.code == 0, found.err
+    assert "forgets" in found.out and "backs-off" not in found.out
 
 
 def test_a_schedule_with_unknown_operations_is_no_traceback(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
