@@ -6,7 +6,9 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,9 +142,20 @@ def _start(args: argparse.Namespace) -> int:
     lab = find_lab(args.lab)
     path = start(lab, args.to if args.to is not None else Path(lab.name))
     print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
-    print(_typed(f"open it in JupyterLab; then: k8slab lab verify {lab.name} {path}"))
+    print(f"open it: {_to_open(path)}")
+    print(_typed(f"then: k8slab lab verify {lab.name} {shlex.quote(str(path))}"))
     print("a Python file can be verified, too, but only the notebook can be handed in")
     return 0
+
+
+def _to_open(path: Path) -> str:
+    """The command that opens a notebook in the JupyterLab beside this Python, which has k8slab."""
+    from k8slab.lab.show import typed
+
+    program = Path(sysconfig.get_path("scripts")) / "jupyter-lab"
+    if not program.is_file():
+        return "in JupyterLab, which comes with pip install 'k8slab[book]'"
+    return f"{typed(program)} {shlex.quote(str(path))}"
 
 
 def _report(lab: Lab, args: argparse.Namespace) -> tuple[Report, Path]:

@@ -121,6 +121,19 @@ def test_help_tells_the_exit_codes(k8slab) -> None:  # type: ignore[no-untyped-d
     assert "0 every check passes, 1 one does not" in said and "2 wrong usage: an unknown lab, check or option" in said
 
 
+def test_start_tells_what_opens_the_notebook(k8slab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """The JupyterLab of this environment has k8slab; that of `make jupyter` lists only what lies in the clone."""
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "bin" / name))
+    told = k8slab("lab", "start", "09", "--to", "first").out
+    assert "open it: in JupyterLab, which comes with pip install 'k8slab[book]'" in told
+    program = tmp_path / "bin" / "scripts" / "jupyter-lab"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    told = k8slab("lab", "start", "09", "--to", "my labs").out
+    assert "open it: bin/scripts/jupyter-lab 'my labs/09-workqueue.ipynb'\n" in told
+    assert "then: k8slab lab verify 09-workqueue 'my labs/09-workqueue.ipynb'\n" in told
+
+
 def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     def broken() -> None:
         raise KeyError("a mistake in the package")
