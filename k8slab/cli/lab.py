@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from k8slab.cli.seeds import seed_text
+
 if TYPE_CHECKING:
     from k8slab.lab import Lab, Report
 
@@ -101,7 +103,7 @@ def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, 
 
 def _checks(parser: Any) -> None:
     parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this one (repeatable)")
-    parser.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
+    parser.add_argument("--seed", type=seed_text, default="0", help="of the hidden cases (default 0)")
 
 
 def _guarded(handler: Any, args: argparse.Namespace) -> int:
