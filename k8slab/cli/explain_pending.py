@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.files import file_name, in_json, on_terminal, refused, write_whole
+from k8slab.cli.files import cannot_hold_a_file, file_name, in_json, on_terminal, refused, write_whole
 from k8slab.cli.pending_words import MOST_ROWS, no_remedy, said_of, some_of
 from k8slab.cli.scheduler_file import about_extenders, scheduler_config
 
@@ -91,8 +91,8 @@ def _misuse(args: argparse.Namespace) -> str:
         return "expected a SNAPSHOT or --kubeconfig FILE, one of them"
     if args.context is not None and args.kubeconfig is None:
         return f"--context {args.context}: expected --kubeconfig FILE with it"
-    if args.html is not None and not Path(args.html).absolute().parent.is_dir():
-        return f"--html {args.html}: expected a file in a folder that exists"
+    if args.html is not None and (why := cannot_hold_a_file(args.html)):
+        return f"--html {why}"
     return ""
 
 

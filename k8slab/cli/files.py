@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["file_name", "in_json", "on_terminal", "refused", "trouble", "write_whole"]
+__all__ = ["cannot_hold_a_file", "file_name", "in_json", "on_terminal", "refused", "trouble", "write_whole"]
 
 _CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 _CONTROL_IN_JSON = re.compile("[\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
@@ -67,12 +67,19 @@ def file_name(text: str) -> str:
     return text
 
 
+def cannot_hold_a_file(name: str) -> str:
+    """Why nothing can be written under this name, known before the work; "" if it can."""
+    path = Path(name)
+    is_wrong = path.is_dir() or not path.absolute().parent.is_dir()
+    return on_terminal(f"{name}: expected a file in a folder that exists") if is_wrong else ""
+
+
 def trouble(error: OSError) -> str:
     """What went wrong with which file, without the number of the error: `nope: No such file or directory`."""
-    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part is not None)
+    return on_terminal(": ".join(str(part) for part in (error.filename, error.strerror or error) if part is not None))
 
 
 def refused(error: OSError | ValueError) -> int:
     """Say on standard error why an input cannot be used. Returns the exit code."""
-    print(f"error: {trouble(error)}" if isinstance(error, OSError) else on_terminal(f"error: {error}"), file=sys.stderr)
+    print(f"error: {trouble(error) if isinstance(error, OSError) else on_terminal(str(error))}", file=sys.stderr)
     return 1

@@ -6,10 +6,14 @@ Simplified: nothing; this module has no upstream.
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from k8slab.cli.seeds import seed_text
 
 if TYPE_CHECKING:
     from k8slab.lab import Lab, Report
@@ -19,17 +23,36 @@ __all__ = ["add_parsers"]
 NOTEBOOK, WORK = "notebook or folder", "notebook, Python file or folder"
 
 
+class _VerbParser(argparse.ArgumentParser):
+    """Options may stand anywhere, between LAB and PATH too."""
+
+    _is_within = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Everything has to be known: so the usage that is shown with an error is the verb's."""
+        if self._is_within:  # Python's intermixed parsing calls this method
+            return super().parse_known_args(args, namespace)
+        self._is_within = True
+        try:
+            found, unknown = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_within = False
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
 def add_parsers(commands: Any) -> None:
     """Add `lab` and `grade` to the subcommands."""
     parser = commands.add_parser("lab", help="graded labs: list, start, verify, watch, hint, solution, reset, submit")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_VerbParser)
     _verb(verbs, "list", _list, "what labs there are")
     start = _verb(verbs, "start", _start, "write the starter notebook", lab=True)
     start.add_argument("--to", type=Path, metavar="FOLDER", help="where (default: a folder of the lab's name)")
     verify = _verb(verbs, "verify", _verify, "run the checks on your notebook or Python file", lab=True, work=WORK)
     verify.description = (
         "Run the checks on your notebook or Python file. Exit code: 0 every check passes, 1 one does not, or there is "
-        "nothing to check, 2 wrong usage: an unknown lab, check or option."
+        "nothing to check, 2 wrong usage: an unknown lab, check or option, or --replay without --check."
     )
     _checks(verify)
     verify.add_argument("--replay", metavar="SCRIPT", help="play this schedule against one check, as it is")
@@ -80,7 +103,7 @@ def _verb(verbs: Any, name: str, handler: Any, text: str, *, lab: bool = False, 
 
 def _checks(parser: Any) -> None:
     parser.add_argument("--check", action="append", default=[], metavar="NAME", help="only this one (repeatable)")
-    parser.add_argument("--seed", default="0", help="of the hidden cases (default 0)")
+    parser.add_argument("--seed", type=seed_text, default="0", help="of the hidden cases (default 0)")
 
 
 def _guarded(handler: Any, args: argparse.Namespace) -> int:
@@ -121,9 +144,20 @@ def _start(args: argparse.Namespace) -> int:
     lab = find_lab(args.lab)
     path = start(lab, args.to if args.to is not None else Path(lab.name))
     print(f"{path}: {lab.spec.title}, {len(lab.spec.checks)} checks, {lab.spec.points} points")
-    print(_typed(f"open it in JupyterLab; then: k8slab lab verify {lab.name} {path}"))
+    print(f"open it: {_to_open(path)}")
+    print(_typed(f"then: k8slab lab verify {lab.name} {shlex.quote(str(path))}"))
     print("a Python file can be verified, too, but only the notebook can be handed in")
     return 0
+
+
+def _to_open(path: Path) -> str:
+    """The command that opens a notebook in the JupyterLab beside this Python, which has k8slab."""
+    from k8slab.lab.show import typed
+
+    program = Path(sysconfig.get_path("scripts")) / "jupyter-lab"
+    if not program.is_file():
+        return "in JupyterLab, which comes with pip install 'k8slab[book]'"
+    return f"{typed(program)} {shlex.quote(str(path))}"
 
 
 def _report(lab: Lab, args: argparse.Namespace) -> tuple[Report, Path]:
@@ -171,7 +205,8 @@ def _replay(lab: Lab, args: argparse.Namespace) -> int:
     from k8slab.lab.work import code_of, elsewhere_of, find_work
 
     if len(args.check) != 1:
-        raise LabError("--replay: expected --check with the name of one check")
+        print("k8slab: --replay: expected --check with the name of one check", file=sys.stderr)
+        return 2
     check = lab.spec.check(args.check[0])
     try:
         script = replay_script(lab, check, args.replay)

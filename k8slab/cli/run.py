@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from k8slab.cli.files import file_name, trouble
+from k8slab.cli.files import cannot_hold_a_file, file_name, on_terminal, trouble
+from k8slab.cli.seeds import seed_text
 
 if TYPE_CHECKING:
     from k8slab.api.manifests import Manifest
@@ -55,7 +56,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="manifests: files, folders, or - for standard input")
     parser.add_argument("--nodes", type=node_count, default=3, metavar="N", help="how many nodes (default 3)")
-    parser.add_argument("--seed", default="7", help="seed of everything random (default 7)")
+    parser.add_argument("--seed", type=seed_text, default="7", help="seed of everything random (default 7)")
     parser.add_argument("--for", dest="for_ms", type=duration_ms, default=300_000, metavar="DURATION",
                         help="longest virtual time to wait (default 300s)")  # fmt: skip
     parser.add_argument("--latency", choices=("lan", "none", "slow-watch"), default="lan", help="network (default lan)")
@@ -75,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
     from k8slab.cluster import ApplyError, Cluster
 
     trace = None if args.trace is None else Path(args.trace)
-    if trace is not None and (trace.is_dir() or not trace.absolute().parent.is_dir()):
-        print(f"k8slab run: --trace {trace}: expected a file in a folder that exists", file=sys.stderr)
+    if trace is not None and (why := cannot_hold_a_file(args.trace)):
+        print(f"k8slab run: --trace {why}", file=sys.stderr)
         return 2
     manifests, problems = _read(args.files)
     if args.validate == "strict":
@@ -178,7 +179,7 @@ def _refuse(problems: Sequence[str], output: str, applied: Sequence[str] = ()) -
         answer = {"ready": False, "errors": list(problems), "applied": list(applied)}
         print(json.dumps(answer, indent=2, ensure_ascii=False))
     for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
+        print(on_terminal(f"error: {problem}"), file=sys.stderr)
     if any('namespaces "' in problem and "not found" in problem for problem in problems):
         print("hint: a Namespace manifest among the files would be applied first", file=sys.stderr)
     if output == "text":

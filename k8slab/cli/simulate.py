@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
-from k8slab.cli.files import file_name, in_json, on_terminal, refused, write_whole
+from k8slab.cli.files import cannot_hold_a_file, file_name, in_json, on_terminal, refused, write_whole
 from k8slab.cli.pending_words import some_of
 from k8slab.cli.scheduler_file import about_extenders, scheduler_config
+from k8slab.cli.seeds import seed_text
 
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
@@ -48,7 +49,7 @@ def add_parsers(commands: Any) -> None:
     what.add_argument("--config", type=file_name, metavar="FILE", help="the scheduler's KubeSchedulerConfiguration")
     what.add_argument("--mock", type=file_name, metavar="FILE", help="results to put in the place of plugins' own")
     what.add_argument("--fill", action="store_true", help="also count how many copies more would fit")
-    what.add_argument("--seed", default="7", help="seed for ties between Nodes (default 7)")
+    what.add_argument("--seed", type=seed_text, default="7", help="seed for ties between Nodes (default 7)")
     what.add_argument("--record", type=file_name, metavar="FILE", help="write a recording for `simulate replay`")
     what.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format (default table)")
     what.set_defaults(handler=schedule)
@@ -66,8 +67,8 @@ def _count(text: str) -> int:
 
 def schedule(args: argparse.Namespace) -> int:
     """Carry out `simulate schedule`; returns the exit code."""
-    if args.record is not None and not Path(args.record).absolute().parent.is_dir():
-        print(f"k8slab simulate schedule: --record {args.record}: expected a folder that exists", file=sys.stderr)
+    if problem := _misuse(args):
+        print(f"k8slab simulate schedule: {problem}", file=sys.stderr)
         return 2
     try:
         recording, notes = _recording(args)
@@ -78,6 +79,14 @@ def schedule(args: argparse.Namespace) -> int:
         return refused(error)
     _print(answer, notes, args.output)
     return 1 if answer.pending else 0
+
+
+def _misuse(args: argparse.Namespace) -> str:
+    if args.node_template is not None and not args.nodes:
+        return on_terminal(f"--node-template {args.node_template}: expected --nodes N with it")
+    if args.record is not None and (why := cannot_hold_a_file(args.record)):
+        return f"--record {why}"
+    return ""
 
 
 def replay(args: argparse.Namespace) -> int:
@@ -93,7 +102,7 @@ def replay(args: argparse.Namespace) -> int:
     _print(answer, [], args.output)
     same = answer_hash(answer) == expected
     if not same:
-        print(f"error: {args.recording}: the answer is not the recorded one", file=sys.stderr)
+        print(on_terminal(f"error: {args.recording}: the answer is not the recorded one"), file=sys.stderr)
     return 0 if same else 1
 
 

@@ -58,6 +58,9 @@ _NO_FUNCTIONS = {
 """What no audit hook is asked about, on some Python or on any."""
 _IS_COMPILED = ("numpy", "scipy", "pandas", "matplotlib", "sklearn", "torch")
 """What honest solutions try of it: the first thing that these do would be refused by a stranger name."""
+_TRIED_FOR_SPEED = ("yaml._yaml",)
+"""Compiled modules that importing this package tries: refused as all are, but nobody is told, since it was not the
+solution's doing."""
 _FRAMES_OF = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 _READABLE = ("/usr/share/zoneinfo",)
 _SHIFT = 1 << 20
@@ -353,7 +356,7 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
     never = (*_NO_MODULES, *_NO_FUNCTIONS)
     its_own = tuple(f"{place}/" for place in sys.path if place.endswith("/lib-dynload"))
     odd_name, compiled, frames = _OTHER_NOTES
-    of_frames, is_compiled = _FRAMES_OF, _IS_COMPILED
+    of_frames, is_compiled, for_speed = _FRAMES_OF, _IS_COMPILED, _TRIED_FOR_SPEED
     starts, last, kind, text = str.startswith, str.rpartition, type, str
     no_import, no_permission, no_frame = ImportError, PermissionError, ValueError
 
@@ -388,7 +391,8 @@ def refusals(forbidden: Sequence[str], closed: Sequence[str], tell: Callable[[st
                 if starts(event, one):
                     what = note
         if what:
-            tell(what)
+            if not (what == compiled and arguments[0] in for_speed):
+                tell(what)
             raise no_import(what) if event == "import" else no_permission(what)
 
     return hook

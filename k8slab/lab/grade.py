@@ -26,7 +26,7 @@ from typing import Any
 
 import k8slab
 from k8slab.lab.model import Report, clean
-from k8slab.lab.runner import RunnerError
+from k8slab.lab.runner import LATE, SLOW, RunnerError
 from k8slab.lab.source import (
     Lab,
     LabError,
@@ -54,6 +54,7 @@ from k8slab.lab.verify import HIDDEN_NOTE, verify
 
 __all__ = ["Gradebook", "assembled", "filled", "fingerprint", "grade_folder", "grade_one"]
 
+_PERHAPS_BUSY = "the machine may have been too busy to load it: graded anew the next time"
 _ONE_SEED = "the same for everybody"
 _ENDS_IN_DIGEST = re.compile(r".*-[0-9a-f]{8}").fullmatch
 
@@ -207,10 +208,15 @@ def filled(row: Mapping[str, Any], report: Report) -> dict[str, Any]:
         "points": report.points,
         "public": list(public),
         "hidden": list(hidden),
-        "notes": [*row["notes"], *_told(report)],
+        "notes": [*row["notes"], *_told(report), *([_PERHAPS_BUSY] if _is_late(report.problem) else [])],
         "problem": report.problem,
         "checks": checks,
     }
+
+
+def _is_late(problem: str) -> bool:
+    """Whether a submission was not loaded for want of time, which a busy machine may have taken."""
+    return problem.startswith((LATE, SLOW))
 
 
 def _told(report: Report) -> list[str]:
@@ -238,10 +244,11 @@ def grade_folder(
 
     `roster`: who should have handed in. `seed`: of the hidden cases; without it the one that is kept in `out`, else one
     that nobody can guess. `per_student`: hidden cases of their own for each (None: as is kept in `out`, else yes).
-    Results in `out` are used again while nothing changed, but for the students of `regrade` (None: all); what was
-    written for somebody who is gone is removed. `executor` does the work, else `jobs` processes. LabError for a folder
-    that cannot be used, ResultsFolderError if `folder` is `out` or lies in it, OtherResultsError if what is in `out`
-    contradicts what is asked for, UnknownStudentError for a student of `regrade` who handed nothing in.
+    Results in `out` are used again while nothing changed, but for the students of `regrade` (None: all) and those whose
+    code was not loaded in time; what was written for somebody who is gone is removed. `executor` does the work, else
+    `jobs` processes. LabError for a folder that cannot be used, ResultsFolderError if `folder` is `out` or lies in it,
+    OtherResultsError if what is in `out` contradicts what is asked for, UnknownStudentError for a student of `regrade`
+    who handed nothing in.
     """
     if out is not None:
         _expect_apart(out, folder)
@@ -268,7 +275,7 @@ def grade_folder(
         if out is not None and rows[student]["status"] != "graded":
             _forget(out, student)
         if isinstance(row, dict):
-            _keep(out, student, prints[student], row)
+            _keep(out, student, "" if _is_late(row["problem"]) else prints[student], row)
     for student, one in submissions.items():
         rows[student] = {**rows[student], "notes": _notes(rows[student]["notes"], one, roster)}
     for student in roster:

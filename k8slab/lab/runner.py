@@ -34,6 +34,7 @@ from k8slab.lab.model import Odd, Raised, Record, Script, Step, clean
 
 __all__ = [
     "CHILD",
+    "LATE",
     "ChildRunner",
     "InProcessRunner",
     "Limits",
@@ -52,6 +53,8 @@ SLOW = (
     "the cells take too long to load: they are loaded anew for every schedule, so keep out of them what is no "
     "definition"
 )
+LATE = "while it was loaded: it did not end within"
+"""How a `Problem` begins that may be another on a machine with more time or memory."""
 _FORGED = "it wrote into the channel of the answers"
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]*")
 _PREFIX = "k8slab-lab-"
@@ -277,7 +280,7 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._answer(_Deadline(_LOAD_SECONDS), self._too_much(_LOAD_SECONDS))
+            frame = self._answer(_Deadline(_LOAD_SECONDS, self._process.pid), self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None

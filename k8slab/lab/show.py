@@ -252,9 +252,16 @@ def _words(record: Record, number: int) -> list[str]:
 
 def as_typed(text: str, script: Path) -> str:
     """A text with `k8slab lab` and `k8slab grade` as they can be typed here. `script`: the command's own file."""
-    found = shutil.which("k8slab")
-    if script.name != "k8slab" or not script.is_file() or (found is not None and Path(found).samefile(script)):
+    if script.name != "k8slab" or not script.is_file():
         return text
-    whole = script.absolute()
+    return re.sub(r"(?<![\w/])k8slab (?=lab |grade )", lambda _: f"{typed(script)} ", text)
+
+
+def typed(program: Path) -> str:
+    """A program's file as it can be typed here: its name alone where the shell finds it."""
+    found = shutil.which(program.name)
+    if found is not None and Path(found).samefile(program):
+        return program.name
+    whole = program.absolute()
     name = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) and whole.parent != Path.cwd() else whole
-    return re.sub(r"(?<![\w/])k8slab (?=lab |grade )", lambda _: f"{shlex.quote(str(name))} ", text)
+    return shlex.quote(str(name))

@@ -263,12 +263,13 @@ class Framework(PlacementPoints):
 
     @contextmanager
     def without_memory(self) -> Iterator[None]:
-        """Everything asked meanwhile is worked out anew, and not kept."""
+        """Everything asked meanwhile is worked out anew, and neither kept nor counted in the metrics."""
         kept, self._tallies = self._tallies, None
+        metrics, self.metrics = self.metrics, SchedulerMetrics(self.features)
         try:
             yield
         finally:
-            self._tallies = kept
+            self._tallies, self.metrics = kept, metrics
 
     def waiting_pods(self) -> list[WaitingPod]:
         return list(self._waiting.values())
@@ -316,7 +317,7 @@ class Framework(PlacementPoints):
         what may help.
         """
         events = {
-            name: plugin.events_to_register() if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
+            name: list(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else [EVERY_EVENT]
             for name, plugin in self.plugins.items()
             if isinstance(plugin, _CAN_REJECT)
         }

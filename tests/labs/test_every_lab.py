@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from k8slab.lab import InProcessRunner, Lab, Mutant, find_lab, labs
+from k8slab.lab import InProcessRunner, Lab, Limits, Mutant, find_lab, labs, verify
 from k8slab.lab.show import recognised
 from k8slab.lab.verify import judge, setup_of
 from tests.labs.taken import Taken
@@ -52,6 +52,17 @@ MOST_SECONDS = {"01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "09": 1, "11": 1, "
 @pytest.mark.parametrize("seed", ["1", "a class", "ü"])
 def test_a_right_solution_holds_for_other_hidden_cases(lab: Lab, code_of: Callable[[Lab], str], seed: str) -> None:
     assert Taken(lab).judged(code_of(lab), seed=seed).passed
+
+
+@each_lab
+@pytest.mark.parametrize(
+    "code_of",
+    [lambda lab: lab.starter_code, lambda lab: lab.solution, lambda lab: lab.second],
+    ids=["the starter", "the solution", "second.py"],
+)
+def test_who_tried_nothing_is_accused_of_nothing(lab: Lab, code_of: Callable[[Lab], str]) -> None:
+    report = verify(lab, code_of(lab), limits=Limits(seconds=5))
+    assert report.notes == report.teacher_notes == ()
 
 
 @each_lab

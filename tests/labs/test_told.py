@@ -199,6 +199,12 @@ def test_a_compiled_package_is_named_as_one() -> None:
     assert report.notes == ("importing a compiled module: not in a lab",)
 
 
+def test_what_the_package_tries_for_speed_is_refused_all_the_same() -> None:
+    report = verify(LAB, "import yaml._yaml\n" + right())
+    assert report.problem.startswith("ImportError: importing a compiled module: not in a lab in line 1")
+    assert report.notes == ()
+
+
 @pytest.mark.parametrize("line", ["import sys\nsys.stdout.close()", "import sys\nsys.stdout = None"])
 def test_who_closes_its_output_is_checked_all_the_same(line: str) -> None:
     assert verify(LAB, line + "\n" + right()).passed

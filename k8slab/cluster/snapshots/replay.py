@@ -65,7 +65,8 @@ class WhatIfRecording(NamedTuple):
         try:
             body = json.loads(text)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{source}, line {error.lineno}, column {error.colno}: {error.msg}") from None
+            where = f"{source}, line {error.lineno}, column {error.colno}"
+            raise ValueError(f"{where}: {error.msg}: expected what `simulate schedule --record` wrote") from None
         except RecursionError:
             raise ValueError(f"{source}: nested too deeply") from None
         except ValueError:

@@ -50,7 +50,10 @@ def objects_of(stream: BinaryIO, source: str) -> Iterator[Item]:
 
 
 def _yaml(raw: bytes, source: str) -> Iterator[Item]:
-    text = raw.decode("utf-16", errors="replace") if _encoding(raw) == "utf-16" else raw
+    try:
+        text = raw.decode("utf-16") if _encoding(raw) == "utf-16" else raw
+    except UnicodeDecodeError as error:
+        raise SnapshotError(f"{source}: not UTF-16: {error.reason} at byte {error.start}") from None
     for document in parse_documents(text):
         if isinstance(document, YAMLError):
             place = f", line {document.line}, column {document.column}" if document.line else ""
@@ -91,7 +94,8 @@ class _Text:
             self._is_end = not block
             return self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            raise SnapshotError(f"{self._source}, after line {self._lines}: not UTF-8: {error.reason}") from None
+            expected = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
+            raise SnapshotError(f"{self._source}, after line {self._lines}: not {expected}: {error.reason}") from None
 
     def _more(self) -> bool:
         """Read another block, at least as much as is left; False at the end. What lies behind us is forgotten."""

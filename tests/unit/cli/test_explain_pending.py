@@ -178,6 +178,8 @@ WRONG = [
     ((EXAMPLE, "--kubeconfig", "k"), 2, "expected a SNAPSHOT or --kubeconfig FILE, one of them"),
     ((EXAMPLE, "--context", "c"), 2, "--context c: expected --kubeconfig FILE with it"),
     ((EXAMPLE, "--html", "no/such/folder/x.html"), 2, "--html no/such/folder/x.html: expected a file in a folder"),
+    ((EXAMPLE, "--html", "."), 2, "--html .: expected a file in a folder that exists"),
+    (("\x1b[31mred",), 1, "error: \\x1b[31mred: No such file or directory"),
     ((EXAMPLE, "--changes", "0"), 2, "'0': expected a number from 1 to 100"),
     (("nope.json",), 1, "error: nope.json: No such file or directory"),
     ((EXAMPLE, "--pod", "shop/chekout"), 1, "error: pod 'shop/chekout': not in the snapshot"),
@@ -190,6 +192,14 @@ def test_wrong_usage_is_answered(arguments: tuple[object, ...], code: int, text:
     answer = k8slab("explain-pending", *arguments)
     assert (answer.code, answer.out) == (code, "")
     assert text in answer.err
+
+
+@pytest.mark.parametrize("text", ["# kind: List", '{"kind": "'], ids=["YAML", "JSON"])
+def test_a_text_of_powershell_that_is_cut_within_a_character_is_refused(text: str, k8slab: Run, tmp_path: Path) -> None:
+    (tmp_path / "dump").write_bytes(text.encode("utf-16") + "\N{GRINNING FACE}".encode("utf-16-le")[:2])
+    answer = k8slab("explain-pending", tmp_path / "dump")
+    assert (answer.code, answer.out) == (1, "")
+    assert f"error: {tmp_path / 'dump'}" in answer.err and "not UTF-16: unexpected end of data" in answer.err
 
 
 def test_an_empty_file_is_no_cluster(k8slab: Run, tmp_path: Path) -> None:

@@ -121,6 +121,19 @@ def test_help_tells_the_exit_codes(k8slab) -> None:  # type: ignore[no-untyped-d
     assert "0 every check passes, 1 one does not" in said and "2 wrong usage: an unknown lab, check or option" in said
 
 
+def test_start_tells_what_opens_the_notebook(k8slab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    """The JupyterLab of this environment has k8slab; that of `make jupyter` lists only what lies in the clone."""
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "bin" / name))
+    told = k8slab("lab", "start", "09", "--to", "first").out
+    assert "open it: in JupyterLab, which comes with pip install 'k8slab[book]'" in told
+    program = tmp_path / "bin" / "scripts" / "jupyter-lab"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    told = k8slab("lab", "start", "09", "--to", "my labs").out
+    assert "open it: bin/scripts/jupyter-lab 'my labs/09-workqueue.ipynb'\n" in told
+    assert "then: k8slab lab verify 09-workqueue 'my labs/09-workqueue.ipynb'\n" in told
+
+
 def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     def broken() -> None:
         raise KeyError("a mistake in the package")
@@ -140,7 +153,7 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
             ["lab", "verify", "09", "x.py", "--check", "nix"], 2, "expected one of first-in", id="no such check"
         ),
         pytest.param(
-            ["lab", "verify", "09", "x.py", "--replay", "add a"], 1, "--check with the name", id="which check"
+            ["lab", "verify", "09", "x.py", "--replay", "add a"], 2, "--check with the name", id="which check"
         ),
         pytest.param(
             ["lab", "verify", "09", "x.py", "--check", "forgets", "--replay", ";"], 1, "expected operations", id="empty"
@@ -164,6 +177,14 @@ def test_an_error_of_ours_is_not_taken_for_a_wrong_name(k8slab, monkeypatch: pyt
             id="not for this check",
         ),
         pytest.param(["lab"], 2, "", id="no verb"),
+        pytest.param(["lab", "verify", "09", "--check", "forgets"], 1, "begin with: k8slab lab start", id="no file"),
+        pytest.param(
+            ["lab", "verify", "09", "--check", "forgets", "x.py", "y.py"],
+            2,
+            "k8slab lab verify: error: unrecognized arguments: y.py",
+            id="too many files",
+        ),
+        pytest.param(["lab", "verify", "--seed", "1"], 2, "usage: k8slab lab verify", id="verify what"),
         pytest.param(["grade", "nowhere", "--lab", "09"], 1, "expected a folder", id="no folder"),
         pytest.param(["grade", ".", "--lab", "99"], 2, "expected one of", id="no lab to grade"),
         pytest.param(["grade", ".", "--lab", "09", "--jobs", "0"], 2, "expected 1 or more", id="no jobs"),
@@ -175,6 +196,18 @@ def test_wrong_commands(arguments: list[str], code: int, said: str, k8slab, tmp_
     assert found.code == code
     assert said in found.err
     assert "Traceback" not in found.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["09", "x.py", "--check", "forgets"], ["--check", "forgets", "09", "x.py"], ["09", "--check", "forgets", "x.py"]],
+    ids=["after the file", "before the lab", "between them"],
+)
+def test_options_stand_anywhere(arguments: list[str], k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "x.py").write_text(LAB.solution)
+    found = k8slab("lab", "verify", *arguments)
+    assert found.code == 0, found.err
+    assert "forgets" in found.out and "backs-off" not in found.out
 
 
 def test_a_schedule_with_unknown_operations_is_no_traceback(k8slab, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -152,6 +152,11 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path, k8slab: Run)
     assert "expected a file in a folder that exists" in answer.err and not answer.out
 
 
+def test_names_of_files_cannot_paint_the_terminal(k8slab: Run) -> None:
+    answer = k8slab("run", "\x1b[31mred")
+    assert (answer.code, answer.err) == (1, "error: \\x1b[31mred: No such file or directory\nnothing was applied\n")
+
+
 # -- usage -----------------------------------------------------------------------------------------
 
 
@@ -169,6 +174,8 @@ def test_a_trace_that_cannot_be_written_is_an_error(tmp_path: Path, k8slab: Run)
         (("run", "x", "--for", "99999999h"), "expected 8760h (a year) at the most"),
         (("run", MANIFESTS / "pod.json", "--trace", MANIFESTS), "expected a file in a folder that exists"),
         (("run", MANIFESTS / "pod.json", "--trace", ""), "argument --trace: '': expected the name of a file"),
+        (("run", "x", "--seed", ""), "argument --seed: '': expected a number or a printable text"),
+        (("lab", "verify", "09", "--seed", ""), "argument --seed: '': expected a number or a printable text"),
         (("run", "x", "--latency", "warp"), "invalid choice"),
         (("run", "x", "-o", "xml"), "invalid choice"),
         (("run", "x", "--frobnicate"), "unrecognized arguments"),

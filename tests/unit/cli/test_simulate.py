@@ -235,6 +235,7 @@ def test_a_recording_whose_answer_changed_is_noticed(k8slab: Run, at: Path) -> N
 
 WRONG_RECORDINGS = [
     ("{", "line 1, column 2: "),
+    ("kind: Pod", "line 1, column 1: Expecting value: expected what `simulate schedule --record` wrote"),
     ("{}", "format: 'None': expected k8slab/simulate-schedule/recording/1"),
     ("[]", "format: '[]': expected k8slab/simulate-schedule/recording/1"),
     ('{"format": "k8slab/simulate-schedule/recording/1"}', "objects: missing, expected what `--record` wrote"),
@@ -265,7 +266,14 @@ WRONG = [
     (("NODES", "--nodes", "x"), 2, "'x': expected a number up to 10000"),
     (("NODES", "--nodes", "1", "--node-template", "zzz"), 1, "--node-template 'zzz': expected a Node of the snapshot"),
     (("NODES", "--add", "nope.yaml"), 1, "error: nope.yaml: No such file or directory"),
-    (("NODES", "--record", "no/such/r.json"), 2, "--record no/such/r.json: expected a folder that exists"),
+    (("NODES", "--record", "no/such/r.json"), 2, "--record no/such/r.json: expected a file in a folder that exists"),
+    (("NODES", "--record", "."), 2, "--record .: expected a file in a folder that exists"),
+    (("NODES", "--node-template", "b"), 2, "--node-template b: expected --nodes N with it"),
+    (("NODES", "--nodes", "0", "--node-template", "zzz"), 2, "--node-template zzz: expected --nodes N with it"),
+    (("NODES", "--seed", ""), 2, "argument --seed: '': expected a number or a printable text"),
+    (("NODES", "--seed", "a\nb"), 2, "argument --seed: 'a\\nb': expected a number or a printable text"),
+    (("\x1b[31mred",), 1, "error: \\x1b[31mred: No such file or directory"),
+    (("NODES", "--record", "\x1b[31m/r.json"), 2, "--record \\x1b[31m/r.json: expected a file"),
     (("WEB",), 1, "no Node in there, expected some"),
 ]
 

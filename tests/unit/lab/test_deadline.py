@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
-from k8slab.lab import Limits, child, find_lab, runner, verify
+from k8slab.lab import Limits, Problem, child, find_lab, runner, verify
+from k8slab.lab.grade import grade_folder
+from k8slab.lab.verify import setup_of
+from tests.unit.lab.test_grade import Here, hand_in
 
 LAB = find_lab("09")
 LOOPS = LAB.solution.replace(
@@ -64,3 +68,25 @@ def test_one_load_without_a_turn_is_not_called_slow() -> None:
     assert not child.is_slow_to_load(player, lambda: next(waits), lambda: 0.0)
     waits = iter([0.0, 9.0, 9.0, 18.0])
     assert child.is_slow_to_load(player, lambda: next(waits), lambda: 0.0)
+
+
+def test_waiting_for_a_turn_while_it_is_loaded_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = setup_of(LAB, f"import time\ntime.sleep(0.3)\n{LAB.solution}")
+    monkeypatch.setattr(runner, "_LOAD_SECONDS", 0.4)  # it is loaded twice
+    with pytest.raises(Problem, match=f"^{runner.LATE} 0.4 s"):
+        runner.ChildRunner().open(setup)
+    monkeypatch.setattr(runner, "_waited", lambda pid: time.monotonic() if pid else 0.0)  # as if it never had a turn
+    runner.ChildRunner().open(setup).close()
+
+
+def test_what_was_not_loaded_in_time_is_told_the_teacher_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path / "in", "ann")
+    with monkeypatch.context() as busy:
+        busy.setattr(runner, "_LOAD_SECONDS", 0.0)
+        first = grade_folder(LAB, tmp_path / "in", out=tmp_path / "out", executor=Here()).rows[0]
+    assert first["points"] == 0 and first["problem"].startswith(runner.LATE)
+    assert first["notes"] == ["the machine may have been too busy to load it: graded anew the next time"]
+    second = grade_folder(LAB, tmp_path / "in", out=tmp_path / "out", executor=Here()).rows[0]
+    assert (second["points"], second["notes"]) == (LAB.spec.points, [])

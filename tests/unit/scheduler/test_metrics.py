@@ -53,6 +53,16 @@ def series(world: SchedulerWorld, name: str) -> dict[tuple[str, ...], float]:
     return found
 
 
+def test_an_explanation_is_not_counted() -> None:
+    """It changes nothing: what plugins answered for a reader is no work of the scheduler's."""
+    framework = Framework.from_profile()
+    before = framework.metrics.text()
+    assert framework.explain(pod(cpu="1"), Snapshot.of([node("a")])).best == ["a"]
+    assert framework.metrics.text() == before
+    framework.schedule(pod(cpu="1"), Snapshot.of([node("a")]))
+    assert framework.metrics.text() != before
+
+
 def test_the_names_are_upstreams() -> None:
     families = SchedulerMetrics(FeatureGates("1.36")).families
     assert [family.name for family in families] == [f"scheduler_{name}" for name in NAMES]

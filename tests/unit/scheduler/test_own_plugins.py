@@ -38,6 +38,16 @@ def test_a_plugin_that_can_reject_and_names_no_events_hears_of_all_of_them() -> 
         assert any(mine.matches(event) for mine in registered), event.label
 
 
+def test_events_that_a_generator_yields_are_there_however_often_they_are_read() -> None:
+    class Yields(Scripted):
+        def events_to_register(self) -> Any:
+            yield ClusterEventWithHint(NODE_ADD)
+
+    registered = Framework.from_profile(profile("Yields"), registry={"Yields": Yields}).events_to_register()
+    for _ in range(2):
+        assert [entry.event for entry in registered["Yields"]] == [NODE_ADD]
+
+
 def test_a_plugin_that_can_reject_nothing_hears_of_none() -> None:
     registered = Framework.from_profile().events_to_register()
     assert not {"PrioritySort", "ImageLocality", "DefaultBinder"} & set(registered)
