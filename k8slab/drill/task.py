@@ -197,9 +197,13 @@ def a_mapping(value: Any, what: str) -> dict[Any, Any]:
 
 
 def a_status(value: Any) -> Status:
-    """A Status; anything else is Wrong."""
+    """A Status with texts as reasons; anything else is Wrong."""
     if not isinstance(value, Status):
         raise _expected(value, "a Status: SUCCESS, or Status(Code.…, 'reason')")
+    for reason in value.reasons:
+        if not isinstance(reason, str):
+            told = f"One of its reasons is {shown(reason)}, of type {type(reason).__name__}"
+            raise Wrong("answers", f"{told}. Reasons are texts: of an exception, str(error).")
     return value
 
 

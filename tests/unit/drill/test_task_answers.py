@@ -1,0 +1,51 @@
+"""Coding tasks: what a function may return, and that whatever it returns there is a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from k8slab.drill import check_task
+from k8slab.scheduler import SUCCESS, Code, PluginError, Status
+
+Json = dict[str, Any]
+ANSWERS = "It answers every case, with the type that was asked for."
+
+
+def pre_bind_that_returns_the_exception(volumes: Any, pod: Json, node_name: str) -> Status:
+    for volume in pod["spec"]["volumes"]:
+        try:
+            volumes.attach(volume["name"], node_name)
+        except PluginError as error:
+            return Status(Code.ERROR, error)  # type: ignore[arg-type]
+    return SUCCESS
+
+
+def node_name_with_a_list(pod: Json, node_name: str) -> Status:
+    if pod["spec"].get("nodeName") in (None, "", node_name):
+        return SUCCESS
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, ["another name"])  # type: ignore[arg-type]
+
+
+def gang_with_an_exception(handle: Any, pod: Json) -> tuple[Status, int]:
+    return Status(Code.UNSCHEDULABLE, ValueError("no gang")), 0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "says"),
+    [
+        pytest.param("pre-bind", pre_bind_that_returns_the_exception, "of type PluginError", id="an exception"),
+        pytest.param("node-name", node_name_with_a_list, "['another name'], of type list", id="a list"),
+        pytest.param("gang", gang_with_an_exception, "ValueError('no gang'), of type ValueError", id="in a pair"),
+    ],
+)
+def test_a_reason_that_is_no_text_is_told_that_reasons_are_texts(
+    name: str, function: Callable[..., Any], says: str
+) -> None:
+    verdict = check_task(name, function)
+    assert not verdict.right
+    assert says in verdict.message
+    assert "Reasons are texts" in verdict.message
+    assert verdict.property == ANSWERS
