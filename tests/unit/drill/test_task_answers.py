@@ -49,3 +49,49 @@ def test_a_reason_that_is_no_text_is_told_that_reasons_are_texts(
     assert says in verdict.message
     assert "Reasons are texts" in verdict.message
     assert verdict.property == ANSWERS
+
+
+# -- pre-bind ----------------------------------------------------------------------------------------
+
+
+def attach_all(volumes: Any, names: list[str], node_name: str) -> Status:
+    done: list[str] = []
+    for name in names:
+        try:
+            volumes.attach(name, node_name)
+        except PluginError as error:
+            for attached in reversed(done):
+                volumes.detach(attached)
+            return Status(Code.ERROR, str(error))
+        done.append(name)
+    return SUCCESS
+
+
+def pre_bind_from_the_last(volumes: Any, pod: Json, node_name: str) -> Status:
+    names = [volume["name"] for volume in pod["spec"]["volumes"]]
+    return attach_all(volumes, [name for name in reversed(names) if volumes.where(name) != node_name], node_name)
+
+
+def pre_bind_that_looks_first(volumes: Any, pod: Json, node_name: str) -> Status:
+    names = [volume["name"] for volume in pod["spec"]["volumes"]]
+    for name in names:
+        if volumes.where(name) not in ("", node_name):
+            return Status(Code.ERROR, f"{name} is on {volumes.where(name)}")
+    return attach_all(volumes, [name for name in names if not volumes.where(name)], node_name)
+
+
+@pytest.mark.parametrize("function", [pre_bind_from_the_last, pre_bind_that_looks_first])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_of_several_volumes_that_cannot_be_attached_any_may_be_named(function: Callable[..., Any], seed: int) -> None:
+    verdict = check_task("pre-bind", function, seed)
+    assert verdict.right, str(verdict)
+
+
+def test_a_volume_that_could_be_attached_is_not_the_one_to_name() -> None:
+    def names_another(volumes: Any, pod: Json, node_name: str) -> Status:
+        status = pre_bind_that_looks_first(volumes, pod, node_name)
+        return status if status.is_success else Status(Code.ERROR, "volume other")
+
+    verdict = check_task("pre-bind", names_another)
+    assert not verdict.right
+    assert "volume other'. Expected the name of the volume that failed, v" in verdict.message
