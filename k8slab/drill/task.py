@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from k8slab.scheduler import Status
+from k8slab.scheduler import Code, Status
 
 __all__ = [
     "Call",
@@ -197,9 +197,12 @@ def a_mapping(value: Any, what: str) -> dict[Any, Any]:
 
 
 def a_status(value: Any) -> Status:
-    """A Status with texts as reasons; anything else is Wrong."""
+    """A Status with a Code and texts as reasons; anything else is Wrong."""
     if not isinstance(value, Status):
         raise _expected(value, "a Status: SUCCESS, or Status(Code.…, 'reason')")
+    if not isinstance(value.code, Code):
+        told = f"Its code is {shown(value.code)}, of type {type(value.code).__name__}"
+        raise Wrong("answers", f"{told}. Expected a Code, such as Code.ERROR.")
     for reason in value.reasons:
         if not isinstance(reason, str):
             told = f"One of its reasons is {shown(reason)}, of type {type(reason).__name__}"

@@ -51,6 +51,17 @@ def test_a_reason_that_is_no_text_is_told_that_reasons_are_texts(
     assert verdict.property == ANSWERS
 
 
+def test_a_code_given_as_a_text_is_told_that_it_is_one() -> None:
+    def node_name(pod: Json, node_name: str) -> Status:
+        if pod["spec"].get("nodeName") in (None, "", node_name):
+            return SUCCESS
+        return Status("UnschedulableAndUnresolvable", "other")  # type: ignore[arg-type]
+
+    verdict = check_task("node-name", node_name)
+    told = "Its code is 'UnschedulableAndUnresolvable', of type str. Expected a Code, such as Code.ERROR."
+    assert (verdict.message, verdict.property) == (told, ANSWERS)
+
+
 # -- pre-bind ----------------------------------------------------------------------------------------
 
 
