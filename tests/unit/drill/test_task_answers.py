@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -106,3 +107,34 @@ def test_a_volume_that_could_be_attached_is_not_the_one_to_name() -> None:
     verdict = check_task("pre-bind", names_another)
     assert not verdict.right
     assert "volume other'. Expected the name of the volume that failed, v" in verdict.message
+
+
+# -- balanced ----------------------------------------------------------------------------------------
+
+
+def balanced_by(balance: Callable[[Fraction, Fraction], int]) -> Callable[[Json, Json, Json], int]:
+    def balanced(used: Json, asked: Json, has: Json) -> int:
+        def of(amounts: Json) -> int:
+            return balance(*(Fraction(amounts[name], has[name]) for name in ("cpu", "memory")))
+
+        return 50 + (50 + of({name: used[name] + asked[name] for name in used}) - of(used)) // 2
+
+    return balanced
+
+
+@pytest.mark.parametrize("seed", [1, 8, 17, 33])
+@pytest.mark.parametrize(
+    "balance",
+    [
+        pytest.param(lambda cpu, memory: int(100 - 50 * abs(cpu - memory)), id="exact"),
+        pytest.param(lambda cpu, memory: int(100 - 100 * abs(float(cpu) - float(memory)) / 2), id="of a hundred"),
+        pytest.param(lambda cpu, memory: int((1 - abs(float(cpu) - float(memory)) / 2) * 100), id="as upstream"),
+    ],
+)
+def test_how_floats_are_rounded_does_not_decide(balance: Callable[[Fraction, Fraction], int], seed: int) -> None:
+    verdict = check_task("balanced", balanced_by(balance), seed)
+    assert verdict.right, str(verdict)
+
+
+def test_a_balance_that_is_rounded_to_the_nearest_is_wrong() -> None:
+    assert not check_task("balanced", balanced_by(lambda cpu, memory: round(100 - 50 * abs(cpu - memory)))).right
