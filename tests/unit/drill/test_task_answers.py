@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from k8slab.drill import check_task
+from k8slab.drill import TASKS, check_task
+from k8slab.drill.task import Call, Task
 from k8slab.scheduler import SUCCESS, Code, PluginError, Status
 
 Json = dict[str, Any]
@@ -138,3 +141,123 @@ def test_how_floats_are_rounded_does_not_decide(balance: Callable[[Fraction, Fra
 
 def test_a_balance_that_is_rounded_to_the_nearest_is_wrong() -> None:
     assert not check_task("balanced", balanced_by(lambda cpu, memory: round(100 - 50 * abs(cpu - memory)))).right
+
+
+# -- whatever a function does ------------------------------------------------------------------------
+
+
+class OwnError(BaseException):
+    """Neither an Exception nor SystemExit."""
+
+
+class NoClass:
+    @property
+    def __class__(self) -> Any:
+        raise OwnError("no class")
+
+    @__class__.setter
+    def __class__(self, value: Any) -> None:
+        pass
+
+
+class Number(int):
+    def __ge__(self, other: object) -> bool:
+        raise OwnError("no comparison")
+
+    def __int__(self) -> int:
+        raise OwnError("no number")
+
+
+class Items(list[Any]):
+    def __iter__(self) -> Any:
+        raise OwnError("no items")
+
+
+class Keys(dict[Any, Any]):
+    def keys(self) -> Any:
+        raise OwnError("no keys")
+
+    items = __iter__ = keys
+
+
+class Text(str):
+    def __lt__(self, other: str) -> bool:
+        raise OwnError("no order")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Exits:
+    def __repr__(self) -> str:
+        raise SystemExit("no repr")
+
+    __str__ = __repr__
+
+
+class ExitingError(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no text")
+
+
+class BareStatus(Status):
+    def __init__(self) -> None:
+        pass
+
+
+def raises(error: BaseException) -> Callable[..., Any]:
+    def wrong(*args: Any) -> Any:
+        raise error
+
+    return wrong
+
+
+def returns(value: Any) -> Callable[..., Any]:
+    return lambda *args: value
+
+
+@pytest.mark.parametrize("name", list(TASKS))
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(raises(OwnError("mine")), id="raises a BaseException"),
+        pytest.param(raises(GeneratorExit()), id="raises GeneratorExit"),
+        pytest.param(raises(asyncio.CancelledError()), id="raises CancelledError"),
+        pytest.param(raises(ExitingError()), id="raises an error whose text exits"),
+        pytest.param(returns(NoClass()), id="an object without a class"),
+        pytest.param(returns((NoClass(), 0)), id="a pair of one without a class"),
+        pytest.param(returns(Number(7)), id="a number that cannot be compared"),
+        pytest.param(returns((SUCCESS, Number(7))), id="a pair with such a number"),
+        pytest.param(returns(Items(["n1"])), id="a list that cannot be read"),
+        pytest.param(returns(Keys(n1=1)), id="a dict without keys"),
+        pytest.param(returns([Text("n1"), Text("n2")]), id="texts that cannot be sorted"),
+        pytest.param(returns(Exits()), id="an object whose repr exits"),
+        pytest.param(Exits(), id="no function, and its repr exits"),
+        pytest.param(returns(BareStatus()), id="a Status that is none"),
+        pytest.param(returns((BareStatus(), 0)), id="a pair with such a Status"),
+        pytest.param(returns(Status(Code.ERROR, Exits())), id="a reason that exits"),  # type: ignore[arg-type]
+    ],
+)
+def test_whatever_a_function_returns_or_raises_there_is_a_verdict(name: str, function: Any) -> None:
+    verdict = check_task(name, function)
+    assert not verdict.right
+    assert str(verdict).startswith("Not yet.")
+
+
+def test_an_answer_that_cannot_be_read_is_told_what_it_raised() -> None:
+    verdict = check_task("balanced", returns(Number(7)))
+    assert verdict.message == "What it returned cannot be read. That raised OwnError: no comparison"
+    assert (verdict.property, verdict.cases) == (ANSWERS, 1)
+    assert verdict.case.startswith("used: ")
+
+
+def test_an_interrupt_is_let_through() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        check_task("balanced", raises(KeyboardInterrupt()))
+
+
+def test_a_judge_that_fails_before_it_asks_is_not_blamed_on_the_reader() -> None:
+    def judge(call: Call, rng: random.Random, number: int) -> None:
+        raise LookupError("the judge's own")
+
+    with pytest.raises(LookupError, match="the judge's own"):
+        Task("mine", "mine()", {}, judge, "").check(returns(0), random.Random(1))
