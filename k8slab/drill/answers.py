@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 LONGEST = 400
-FORMS = ("exact", "fold", "set", "list")
-_SEPARATORS = re.compile(r"[\s,;]+")
+FORMS = ("exact", "fold", "set", "list", "letter-set", "letter-list")
+_SEPARATORS = re.compile(r"(?:[\s,;()→]|-*>)+")
 _NOBODY = ("none", "nobody", "nothing", "-")
 
 Reader = Callable[[str], Any]
@@ -61,15 +61,25 @@ def normal(text: str, form: str) -> str:
 
     >>> normal(" `web`, DB db ", "set"), normal("5 ms", "fold"), normal("1.50", "exact")
     ('db,web', '5 ms', '1.50')
+    >>> normal("B > A.", "letter-list"), normal("BA", "letter-set"), normal("(No.)", "fold")
+    ('b,a', 'a,b', 'no')
     """
     text = " ".join(re.sub(r"[`\"']", "", text).split())
     if form == "exact":
         return text
     text = text.lower()
     if form == "fold":
-        return text
-    words = [word for word in _SEPARATORS.split(text) if word]
-    return ",".join(dict.fromkeys(sorted(words)) if form == "set" else words)
+        return text.lstrip("( ").rstrip(").: ")
+    words = _split(text)
+    if form.startswith("letter") and not (len(words) == 1 and words[0] in _NOBODY):
+        words = list("".join(words))
+    return ",".join(dict.fromkeys(sorted(words)) if form.endswith("set") else words)
+
+
+def _split(text: str) -> list[str]:
+    """The words of a text in small letters, without what stands between them."""
+    words = [word.rstrip(".:") for word in _SEPARATORS.split(text)]
+    return [word for word in words if word not in ("", "and")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +153,13 @@ def _answer(
 def _one_of(options: Mapping[str, str]) -> Reader:
     """`options`: accepted word in small letters -> the option it stands for."""
     shown = ", ".join(dict.fromkeys(options.values()))
+    words = {normal(word, "fold"): option for word, option in options.items()}
 
     def read(text: str) -> str:
-        word = normal(text, "fold").rstrip(".")
-        if word not in options:
+        word = normal(text, "fold")
+        if word not in words:
             raise ValueError(f"expected one of {shown}")
-        return options[word]
+        return words[word]
 
     return read
 
@@ -269,7 +280,7 @@ def numbers(right: Sequence[int], hint: str, mistakes: Mapping[tuple[int, ...], 
     """Whole numbers in this order."""
 
     def read(text: str) -> tuple[int, ...]:
-        words = [word for word in _SEPARATORS.split(normal(text, "fold")) if word not in ("", "and")]
+        words = _split(normal(text, "fold"))
         if len(words) != len(right) or not all(re.fullmatch("[+-]?[0-9]{1,12}", word) for word in words):
             raise ValueError(f"expected {len(right)} whole numbers, such as {', '.join('123456789'[: len(right)])}")
         return tuple(int(word) for word in words)
@@ -283,15 +294,22 @@ def _joined(words: Iterable[str]) -> str:
 
 
 def _words(text: str, known: Mapping[str, str]) -> list[str]:
-    words = [word for word in _SEPARATORS.split(normal(text, "fold")) if word not in ("", "and")]
+    words = _split(normal(text, "fold"))
     if not words:
         raise ValueError("expected names, or none")
     if len(words) == 1 and words[0] in _NOBODY:
         return []
+    if _are_letters(known):
+        words = [part for word in words for part in (word if set(word) <= set(known) else [word])]
     unknown = [word for word in words if word not in known]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is none of {', '.join(known.values())}")
     return [known[word] for word in words]
+
+
+def _are_letters(known: Collection[str]) -> bool:
+    """Single letters: they may be written as one word, `ACDB`."""
+    return all(len(name) == 1 for name in known)
 
 
 def name_set(
@@ -302,8 +320,9 @@ def name_set(
     by_word = {name.lower(): name for name in known}
     wrong = [(_joined(n for n in known if n in names), why) for names, why in mistakes]
     canonical = _joined(name for name in known if name in right)
+    form = "letter-set" if _are_letters(known) else "set"
     return _answer(
-        canonical, lambda text: frozenset(_words(text, by_word)), "set", hint, wrong, _NOBODY if not right else ()
+        canonical, lambda text: frozenset(_words(text, by_word)), form, hint, wrong, _NOBODY if not right else ()
     )
 
 
@@ -314,6 +333,7 @@ def sequence(
     """Words in this order, each as often as it comes; no word at all is written `none`."""
     by_word = {name.lower(): name for name in known}
     wrong = [(_joined(row), why) for row, why in mistakes]
+    form = "letter-list" if _are_letters(known) else "list"
     return _answer(
-        _joined(right), lambda text: tuple(_words(text, by_word)), "list", hint, wrong, _NOBODY if not right else ()
+        _joined(right), lambda text: tuple(_words(text, by_word)), form, hint, wrong, _NOBODY if not right else ()
     )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from k8slab.scheduler import Status
+from k8slab.scheduler import Code, Status
 
 __all__ = [
     "Call",
@@ -47,7 +47,9 @@ def shown(value: Any) -> str:
     """A value of the reader's, short, whatever its `repr` does."""
     try:
         return " ".join(_brief.repr(value).split())
-    except Exception as error:  # a class of the reader's may do anything here, and what it did is said
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a class of the reader's may do anything here, and what it did is said
         return f"a {type(value).__name__} whose repr raises {type(error).__name__}"
 
 
@@ -92,10 +94,11 @@ class Wrong(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """The reader's function in one case. `case`: what a failure shows, line by line."""
+    """The reader's function in one case. `case`: what a failure shows, line by line. `asked`: it was called."""
 
     function: Callable[..., Any]
     case: Mapping[str, Any] = field(default_factory=dict)
+    asked: bool = False
 
     def on_copies(self, *args: Any) -> Any:
         """What it returns for copies of `args`: it may change them, nobody sees it."""
@@ -103,11 +106,12 @@ class Call:
 
     def __call__(self, *args: Any) -> Any:
         """What it returns for `args` themselves."""
+        self.asked = True
         try:
             value = self.function(*args)
-        except Wrong:
+        except KeyboardInterrupt:
             raise
-        except (Exception, SystemExit) as error:  # whatever the reader's code raises is the verdict
+        except BaseException as error:  # whatever the reader's code raises is the verdict
             raise Wrong("answers", f"It raised {type(error).__name__}: {_text(error)}") from error
         if inspect.iscoroutine(value):
             value.close()
@@ -130,7 +134,9 @@ def _lines(name: str, value: Any) -> list[str]:
 def _text(error: BaseException) -> str:
     try:
         return " ".join(str(error).split())[:200] or "no message"
-    except Exception as second:  # an exception class of the reader's may do anything here
+    except KeyboardInterrupt:
+        raise
+    except BaseException as second:  # an exception class of the reader's may do anything here
         return f"a message that raises {type(second).__name__}"
 
 
@@ -150,7 +156,7 @@ class Task:
     cases: int = 200
 
     def check(self, function: Any, rng: random.Random) -> TaskVerdict:
-        """Judge a function by this task's cases. Never raises."""
+        """Judge a function by this task's cases. Raises KeyboardInterrupt, and what the judge itself does wrong."""
         if not callable(function):
             return TaskVerdict(False, f"{shown(function)} is no function: expected {self.signature}.")
         for number in range(self.cases):
@@ -160,6 +166,13 @@ class Task:
             except Wrong as wrong:
                 says = self.properties.get(wrong.property, ANSWERS)
                 return TaskVerdict(False, wrong.message, says, call.view(), number + 1)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # what it returned may do anything when it is looked at
+                if not call.asked:
+                    raise
+                message = f"What it returned cannot be read. That raised {type(error).__name__}: {_text(error)}"
+                return TaskVerdict(False, message, ANSWERS, call.view(), number + 1)
         return TaskVerdict(True, f"Right: {self.cases} cases.", cases=self.cases)
 
 
@@ -197,9 +210,16 @@ def a_mapping(value: Any, what: str) -> dict[Any, Any]:
 
 
 def a_status(value: Any) -> Status:
-    """A Status; anything else is Wrong."""
+    """A Status with a Code and texts as reasons; anything else is Wrong."""
     if not isinstance(value, Status):
         raise _expected(value, "a Status: SUCCESS, or Status(Code.…, 'reason')")
+    if not isinstance(value.code, Code):
+        told = f"Its code is {shown(value.code)}, of type {type(value.code).__name__}"
+        raise Wrong("answers", f"{told}. Expected a Code, such as Code.ERROR.")
+    for reason in value.reasons:
+        if not isinstance(reason, str):
+            told = f"One of its reasons is {shown(reason)}, of type {type(reason).__name__}"
+            raise Wrong("answers", f"{told}. Reasons are texts: of an exception, str(error).")
     return value
 
 

@@ -180,6 +180,16 @@ NORMAL = [
     ('"1.50  Gi"', "exact"),
     (",,", "set"),
     ("ADDED/a, deleted/B", "list"),
+    ("web and db.", "set"),
+    ("web -> db → x", "list"),
+    ("ACDB", "letter-list"),
+    ("A > C > D > B", "letter-list"),
+    ("A, C, D, B.", "letter-list"),
+    ("CA, b", "letter-set"),
+    ("none", "letter-set"),
+    ("(C)", "fold"),
+    ("c: ", "fold"),
+    ("No.", "fold"),
 ]
 
 

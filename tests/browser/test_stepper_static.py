@@ -254,8 +254,9 @@ def test_the_matrix_shows_the_short_circuit_and_the_winner(address: str, visit: 
     table = shown.root.get_by_role("table")
     assert "Insufficient cpu" in table.inner_text()
     assert table.locator("th.win").inner_text() == "node-2"
-    # its own row and the two below the filters: where one node is left nobody scores
-    assert table.locator("td.no").get_attribute("rowspan") == "3"
+    # the last filter's row: where one node is left nobody scores, and the last row only says which
+    assert table.locator("td.no").get_attribute("rowspan") == "1"
+    assert table.locator("tr.sum").all_text_contents() == ["winner✓"]
 
 
 @both_sizes

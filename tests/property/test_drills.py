@@ -72,7 +72,7 @@ def wrong_answers(one: Drill) -> list[str]:
     found = [mistake.text for mistake in one.judge.mistakes]
     if re.fullmatch(r"-?\d+", one.answer):
         found += [str(int(one.answer) + n) for n in (-1, 1)] if one.judge.form == "fold" else []
-    if one.judge.form == "list":
+    if one.judge.form.endswith("list"):
         found.append(f"{one.answer}, {one.answer.split(', ')[-1]}")
     if one.answer in ("yes", "no"):
         found.append("no" if one.answer == "yes" else "yes")

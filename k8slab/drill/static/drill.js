@@ -17,9 +17,10 @@ function normal(text, form) {
   text = text.replace(/[`"']/g, "").trim().replace(/\s+/g, " ");
   if (form === "exact") return text;
   text = text.toLowerCase();
-  if (form === "fold") return text;
-  const words = text.split(/[\s,;]+/).filter(Boolean);
-  return (form === "set" ? [...new Set(words.sort())] : words).join(",");
+  if (form === "fold") return text.replace(/^[( ]+|[).: ]+$/g, "");
+  let words = text.split(/(?:[\s,;()\u2192]|-*>)+/).map((word) => word.replace(/[.:]+$/, "")).filter((word) => word && word !== "and");
+  if (form.startsWith("letter") && !(words.length === 1 && ["none", "nobody", "nothing", "-"].includes(words[0]))) words = [...words.join("")];
+  return (form.endsWith("set") ? [...new Set(words.sort())] : words).join(",");
 }
 
 export default { render({ model, el }) {

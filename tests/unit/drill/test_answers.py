@@ -26,6 +26,10 @@ PODS = name_set(["web", "db"], ["web", "db", "cache"], "hint", [(["cache"], "Tho
 NOBODY = name_set([], ["web", "db"], "hint")
 PAIR = numbers([3, 2], "hint", {(2, 3): "The other way round."})
 EVENTS = sequence(["ADDED/a", "DELETED/a"], ["ADDED/a", "DELETED/a"], "hint", [(["ADDED/a"], "It is deleted, too.")])
+ORDER = sequence("ACDB", "ABCD", "hint", [("ABCD", "Not in the order of the table.")])
+SOME = name_set("AC", "ABCD", "hint", [("ABCD", "Not all of them.")])
+LETTER = choice("C", "ABC", "hint", {"A": "Not the first."})
+CALLED = choice("f(x)", ["f(x)", "g:"], "hint")
 QOS = choice("Burstable", ["Guaranteed", "Burstable"], "hint", {"Guaranteed": "Not all are equal."}, {"b": "Burstable"})
 TEXT = exactly("1500m", "hint", {"1.5": "That is what was written."})
 
@@ -37,6 +41,10 @@ RIGHT = [
     (NOBODY, ["none", "nobody", "-", "None"]),
     (PAIR, ["3, 2", "3 2", "3 and 2", "+3;2"]),
     (EVENTS, ["ADDED/a, DELETED/a", "added/a deleted/a"]),
+    (ORDER, ["ACDB", "acdb", "A > C > D > B", "A, C, D, B.", "A->C->D->B", "A → C → D → B", "(A) C D B"]),
+    (SOME, ["AC", "CA", "A and C", "a, c.", "A: C:"]),
+    (LETTER, ["C", "c", "(C)", "c:", "c.", "(c):"]),
+    (CALLED, ["f(x)", "F(x)."]),
     (QOS, ["Burstable", "burstable", "b", "BURSTABLE."]),
     (TEXT, ["1500m", "'1500m'", '"1500m"']),
     (yes_no(True, "why"), ["yes", "y", "True", "YES."]),
@@ -60,6 +68,11 @@ WRONG = [
     (PAIR, "3", "expected 2 whole numbers, such as 1, 2"),
     (EVENTS, "DELETED/a, ADDED/a", "hint"),
     (EVENTS, "ADDED/a", "It is deleted, too."),
+    (ORDER, "ABCD", "Not in the order of the table."),
+    (ORDER, "ACDX", "'acdx' is none of A, B, C, D"),
+    (SOME, "abcd", "Not all of them."),
+    (LETTER, "(a)", "Not the first."),
+    (CALLED, "g:", "hint"),
     (QOS, "guaranteed", "Not all are equal."),
     (QOS, "best", "expected one of Guaranteed, Burstable"),
     (TEXT, "1.5", "That is what was written."),
@@ -73,6 +86,12 @@ WRONG = [
 @pytest.mark.parametrize(("answer", "texts"), RIGHT, ids=[answer.canonical for answer, _ in RIGHT])
 def test_spellings_that_mean_the_same_are_right(answer: Answer, texts: list[str]) -> None:
     assert [text for text in texts if not answer.check(text).right] == []
+
+
+@pytest.mark.parametrize("answer", [ORDER, SOME, LETTER, CALLED], ids=lambda answer: answer.canonical)
+def test_a_page_takes_letters_in_the_same_spellings(answer: Answer) -> None:
+    texts = next(texts for one, texts in RIGHT if one is answer)
+    assert [text for text in texts if normal(text, answer.form) not in answer.spellings] == []
 
 
 @pytest.mark.parametrize(("answer", "text", "says"), WRONG, ids=[f"{a.canonical}: {text[:20]}" for a, text, _ in WRONG])
