@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, gvk_of
+from k8slab.api.scheme import GVK, foreign_kind_problem, gvk_of
 
 __all__ = ["defined_kind"]
 
@@ -49,18 +49,14 @@ def defined_kind(definition: Object) -> tuple[GVK, str, bool, bool]:
     name = stored[0].get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(f"spec.versions[].name: {name!r}: expected a text")
-    wanted = f"{names['plural']}.{spec['group']}"
-    if definition["metadata"].get("name") != wanted:
-        raise ValueError(
-            f'metadata.name: {definition["metadata"].get("name")!r}: must be spec.names.plural+"."+spec.group'
-        )
+    gvk = GVK(spec["group"], name, names["kind"])
+    if problem := foreign_kind_problem(gvk):
+        raise ValueError(f"spec: {problem[1]}")
+    own_name = _mapping(definition, "metadata", "metadata").get("name")
+    if own_name != f"{names['plural']}.{gvk.group}":
+        raise ValueError(f'metadata.name: {own_name!r}: must be spec.names.plural+"."+spec.group')
     has_status = "status" in _mapping(stored[0], "subresources", "spec.versions[].subresources")
-    return (
-        GVK(spec["group"], name, names["kind"]),
-        names["plural"],
-        spec["scope"] == "Namespaced",
-        has_status,
-    )
+    return gvk, names["plural"], spec["scope"] == "Namespaced", has_status
 
 
 def _mapping(part: Mapping[str, Any], field: str, path: str) -> Mapping[str, Any]:

@@ -21,8 +21,9 @@ ACTORS = ("kcm/deployment", "kcm/replicaset", "kcm/garbage-collector", "kcm/pods
 
 
 def some_holds(seed: int) -> list[Hold]:
+    """From when the cluster is up: before that little else acts, so a hold may outlast the time for coming up."""
     rng = random.Random(f"holds/{seed}")
-    return [Hold(rng.choice(ACTORS), rng.randrange(600, 5_000), rng.randrange(20, 400)) for _ in range(6)]
+    return [Hold(rng.choice(ACTORS), rng.randrange(1_000, 5_000), rng.randrange(20, 400)) for _ in range(6)]
 
 
 def combinations(seeds: Iterator[int]) -> Iterator[tuple[int, str, str]]:

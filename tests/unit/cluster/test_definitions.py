@@ -60,8 +60,10 @@ def test_a_definition_decides_plural_scope_and_status(cluster: Cluster) -> None:
         ({"scope": "Galaxy"}, "spec.scope: 'Galaxy': expected Namespaced or Cluster"),
         ({"versions": []}, "spec.versions: 0 with storage: true: must have exactly one version marked as storage"),
         ({"names": {"kind": "Gear", "plural": "gears"}}, r"metadata.name: 'gearboxes.example.com': must be spec.names"),
+        ({"versions": [{"name": "a/b", "storage": True}]}, 'spec: version "a/b": a DNS-1035 label must consist of'),
+        ({"group": "Example_com"}, 'spec: group "Example_com": a lowercase RFC 1123 subdomain must consist of'),
     ],
-    ids=["no group", "no plural", "a third scope", "nothing stored", "another name"],
+    ids=["no group", "no plural", "a third scope", "nothing stored", "another name", "no version", "no subdomain"],
 )
 def test_a_definition_that_defines_nothing_is_refused_before_anything_is_written(
     cluster: Cluster, spec: dict[str, Any], message: str
@@ -71,6 +73,13 @@ def test_a_definition_that_defines_nothing_is_refused_before_anything_is_written
         cluster.apply(definition(**spec))
     assert cluster.control_plane.store.revision == revision
     assert not cluster.recording().inputs
+
+
+def test_a_definition_without_metadata_is_refused(cluster: Cluster) -> None:
+    nameless = definition()
+    del nameless["metadata"]
+    with pytest.raises(ValueError, match=r"metadata.name: None: must be spec.names.plural"):
+        cluster.apply(nameless)
 
 
 class Greeter:
