@@ -1,8 +1,10 @@
 """Image names in full: `nginx` is `docker.io/library/nginx`, with the tag `latest`.
 
 >>> from k8slab.kubelet.image_names import parse_image_name
->>> parse_image_name("nginx"), parse_image_name("reg.io:5000/app:v1")
-(ImageName(repo='docker.io/library/nginx', tag='latest', digest=''), ImageName(repo='reg.io:5000/app', tag='v1', digest=''))
+>>> parse_image_name("nginx")
+ImageName(repo='docker.io/library/nginx', tag='latest', digest='')
+>>> parse_image_name("reg.io:5000/app:v1").tag
+'v1'
 
 Upstream: pkg/util/parsers/parsers.go, distribution/reference normalize.go, reference.go, regexp.go, go-digest digest.go
 """

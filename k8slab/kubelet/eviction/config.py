@@ -64,7 +64,9 @@ def check_kubelet_config(raw: Any) -> None:
 
 def _check_map(name: str, value: Any) -> None:
     if not isinstance(value, Mapping):
-        raise TypeError(f"kubelet_config.{name}: {value!r}: expected signals with texts, such as memory.available: 100Mi")
+        raise TypeError(
+            f"kubelet_config.{name}: {value!r}: expected signals with texts, such as memory.available: 100Mi"
+        )
     for signal, text in value.items():
         if not isinstance(signal, str) or not isinstance(text, str):
             raise TypeError(f"kubelet_config.{name}: {signal!r}: {text!r}: expected a text such as '100Mi' or '10%'")

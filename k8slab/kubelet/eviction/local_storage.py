@@ -16,9 +16,7 @@ __all__ = ["exceeded_limit"]
 def exceeded_limit(pod: Object, stats: PodStats, *, dedicated_image_fs: bool) -> tuple[str, str] | None:
     """(signal, message) of the first limit that is exceeded: an emptyDir's, the Pod's, a container's. None: none is."""
     return (
-        _empty_dir(pod, stats)
-        or _whole_pod(pod, stats)
-        or _container(pod, stats, with_rootfs=not dedicated_image_fs)
+        _empty_dir(pod, stats) or _whole_pod(pod, stats) or _container(pod, stats, with_rootfs=not dedicated_image_fs)
     )
 
 

@@ -54,9 +54,7 @@ def _threshold(resource: str, thresholds: Iterable[Threshold], observations: Obs
     return ""
 
 
-def _offenders(
-    resource: str, pod: Object, measured: Sequence[ContainerStats]
-) -> list[tuple[str, Quantity, Quantity]]:
+def _offenders(resource: str, pod: Object, measured: Sequence[ContainerStats]) -> list[tuple[str, Quantity, Quantity]]:
     """(name, usage, request) of the containers that use more than they asked for, in the order of the measurements."""
     spec = pod.get("spec") or {}
     containers: dict[str, Object] = {}
@@ -77,7 +75,7 @@ def _offenders(
 def _usage(resource: str, stats: ContainerStats) -> int | None:
     if resource == "memory":
         return stats.memory
-    if resource == "ephemeral-storage" and stats.rootfs is not None and stats.logs is not None:
-        if stats.rootfs.used_bytes is not None and stats.logs.used_bytes is not None:
-            return stats.rootfs.used_bytes + stats.logs.used_bytes
-    return None
+    if resource != "ephemeral-storage" or stats.rootfs is None or stats.logs is None:
+        return None
+    layer, logs = stats.rootfs.used_bytes, stats.logs.used_bytes
+    return None if layer is None or logs is None else layer + logs

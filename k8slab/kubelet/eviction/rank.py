@@ -6,8 +6,9 @@ Each resource has a list of criteria. The first on which two Pods differ decides
 >>> def pod(name, request, priority=0):
 ...     container = {"name": "c", "resources": {"requests": {"memory": request}}}
 ...     return {"metadata": {"name": name}, "spec": {"priority": priority, "containers": [container]}}
->>> stats = {"default/a": PodStats(memory=300), "default/b": PodStats(memory=300), "default/c": PodStats(memory=900)}
->>> ranking = rank([pod("a", "400"), pod("b", "100", priority=10), pod("c", "100", priority=20)], stats, MEMORY_CRITERIA)
+>>> stats = {f"default/{name}": PodStats(memory=used) for name, used in (("a", 300), ("b", 300), ("c", 900))}
+>>> pods = [pod("a", "400"), pod("b", "100", priority=10), pod("c", "100", priority=20)]
+>>> ranking = rank(pods, stats, MEMORY_CRITERIA)
 >>> [ranked.name for ranked in ranking]
 ['b', 'c', 'a']
 >>> print(ranking[0].before(ranking[1]))
@@ -144,7 +145,7 @@ def _above_request(what: str, resource: str, usage: Measure, *, binary: bool) ->
 
     def amount(pod: Object, stats: PodStats) -> str:
         number = round(above(pod, stats))
-        shown = str(Quantity(abs(number), 0, BINARY_SI)) if binary else str(abs(number))
+        shown = _size(abs(number)) if binary else str(abs(number))
         return f"{shown} {'below' if number < 0 else 'above'} its request"
 
     def say(pod: Object, stats: PodStats | None) -> str:
@@ -159,6 +160,12 @@ def _above_request(what: str, resource: str, usage: Measure, *, binary: bool) ->
         say,
         both,
     )
+
+
+def _size(amount: int) -> str:
+    """As quantities are written; what they would write as bytes in Mi."""
+    text = str(Quantity(amount, 0, BINARY_SI))
+    return f"{amount / (1 << 20):.1f}Mi" if text.isdecimal() and amount >= 1 << 20 else text
 
 
 def _processes() -> Criterion:
@@ -207,6 +214,9 @@ INODES_CRITERIA = disk_criteria(inodes=True)
 
 def rank_criteria(*, image_fs: bool, separate_container_image_fs: bool) -> dict[str, tuple[Criterion, ...]]:
     """The criteria for each signal: which parts of a Pod's data lie on the disk that is full depends on the disks."""
+    node: tuple[str, ...]
+    image: tuple[str, ...]
+    container: tuple[str, ...]
     if not image_fs:
         node = image = container = _ALL_PARTS
     elif separate_container_image_fs:

@@ -15,6 +15,9 @@ DELETE_IMAGES = "DeleteUnusedImages"
 
 def reclaim_deeds(*, image_fs: bool, separate_container_image_fs: bool) -> dict[str, tuple[str, ...]]:
     """For each signal of a disk, what helps, in order. Memory and processes: nothing but evictions."""
+    node: tuple[str, ...]
+    image: tuple[str, ...]
+    container: tuple[str, ...]
     both = (DELETE_CONTAINERS, DELETE_IMAGES)
     if not image_fs:
         node = image = container = both

@@ -1,13 +1,14 @@
 """The signals that can lead to evictions, and how they are observed.
 
 >>> from k8slab.kubelet.eviction import Summary, signal_observations
->>> node = Summary(memory_available=300, memory_working_set=700, max_pid=100, processes=90)
+>>> node = Summary(memory_available=300, memory_working_set=700, max_pid=100, processes=91)
 >>> for signal, seen in signal_observations(node).items():
 ...     print(signal, seen.available, "of", seen.capacity)
-memory.available 300 of 1000
-pid.available 10 of 100
+memory.available 300 of 1k
+pid.available 9 of 100
 
-Upstream: pkg/kubelet/eviction/api/types.go, helpers.go (makeSignalObservations, signalToResource, signalToNodeCondition)
+Upstream: pkg/kubelet/eviction/api/types.go, pkg/kubelet/eviction/helpers.go (makeSignalObservations,
+    signalToResource, signalToNodeCondition)
 """
 
 from __future__ import annotations

@@ -255,9 +255,7 @@ def _is_same(a: Threshold, b: Threshold) -> bool:
     return (a.signal, a.operator, a.value, a.grace_period_ns) == (b.signal, b.operator, b.value, b.grace_period_ns)
 
 
-def updated_stats(
-    thresholds: Iterable[Threshold], observations: Observations, before: Observations
-) -> list[Threshold]:
+def updated_stats(thresholds: Iterable[Threshold], observations: Observations, before: Observations) -> list[Threshold]:
     """Those whose signal was measured again since `before`: nobody is evicted twice on one measurement."""
     updated = []
     for threshold in thresholds:

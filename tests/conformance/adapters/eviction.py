@@ -99,7 +99,9 @@ def _rank(case: dict[str, Any]) -> Any:
 
 
 def _grace(case: dict[str, Any]) -> Any:
-    threshold = Threshold("memory.available", ThresholdValue(Quantity.parse("1Gi")), case["gracePeriodSeconds"] * _SECOND)
+    threshold = Threshold(
+        "memory.available", ThresholdValue(Quantity.parse("1Gi")), case["gracePeriodSeconds"] * _SECOND
+    )
     return {"met": bool(grace_period_met({threshold: 0}, case["secondsAgo"] * 1000))}
 
 
