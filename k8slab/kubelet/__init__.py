@@ -11,26 +11,35 @@ of the agent (`component.kill()`) leaves the containers running.
 >>> [happened.reason for now in (0, 150, 650, 700) for happened in sandbox.advance(now)]
 ['Pulling', 'Pulled', 'Created', 'Started']
 
+What a node does when it has no memory, disk or processes left is in `k8slab.kubelet.eviction` (the kubelet's way) and
+`k8slab.kubelet.oom_killer` (the kernel's).
+
 The caller's duties: call `advance` when `next_due_ms` says so, and write what changed.
 
 Simplified: no process runs; how a container behaves comes from timings and from annotations of its Pod
-(`k8slab.dev/run-ms`, `exit-code`, `ready-after-ms`, `stop-ms`, `pull-error`; for one container by its name:
+(`k8slab.dev/run-ms`, `exit-code`, `ready-after-ms`, `stop-ms`, `pull-error`, `memory`, `disk`, `logs`, `inodes`,
+`processes`; for one container by its name:
 `k8slab.dev/proxy.run-ms`; see `Behaviour`).
 """
 
 from k8slab.kubelet import kinds as _kinds  # noqa: F401  (adds this package's rows to KINDS)
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, NodeConfig, Timings, annotated_behaviour
+from k8slab.kubelet.container import Container, ContainerState, Happened
+from k8slab.kubelet.eviction import EvictionManager
 from k8slab.kubelet.kubelet import Kubelet
 from k8slab.kubelet.pod_status import pod_phase
-from k8slab.kubelet.runtime import Container, ContainerRuntime, ContainerState, Happened, PodSandbox
+from k8slab.kubelet.runtime import ContainerRuntime, PodSandbox
 from k8slab.kubelet.status_writer import pod_status
+from k8slab.kubelet.usage import Growth, parse_growth
 
 __all__ = [
     "Behaviour",
     "Container",
     "ContainerRuntime",
     "ContainerState",
+    "EvictionManager",
+    "Growth",
     "Happened",
     "Kubelet",
     "NodeConfig",
@@ -38,6 +47,7 @@ __all__ = [
     "RestartBackoff",
     "Timings",
     "annotated_behaviour",
+    "parse_growth",
     "pod_phase",
     "pod_status",
 ]

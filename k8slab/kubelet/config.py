@@ -2,17 +2,21 @@
 
 Upstream: pkg/kubelet/apis/config/v1beta1/defaults.go (periods)
 Simplified: no process runs. A container pulls, starts, becomes ready, and then runs until it is stopped, unless
-its Pod carries an annotation `k8slab.dev/...` (see `Behaviour`). Images have no size: a pull takes `pull_ms`.
+its Pod carries an annotation `k8slab.dev/...` (see `Behaviour`). Images are of one size: a pull takes `pull_ms`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.quantity import Quantity
+from k8slab.kubelet.eviction.config import EvictionConfig
+from k8slab.kubelet.usage import NOTHING, ONE, Growth, parse_growth
 
-__all__ = ["Behaviour", "NodeConfig", "Timings", "annotated_behaviour"]
+__all__ = ["Behaviour", "NodeConfig", "Timings", "annotated_behaviour", "volume_growth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,13 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:
-    """A machine: what it offers, and how it is labelled. Quantities as in manifests."""
+    """A machine: what it offers, and how it is labelled. Quantities as in manifests.
+
+    `kubelet_config`: fields of a KubeletConfiguration (`{}`: upstream's defaults); with it the kubelet evicts, and the
+    kernel kills when memory runs out. None: neither memory nor disk of the node is ever short.
+    `system_memory`: what the machine's own programs hold. `image_fs`: the size of a disk for images and writable
+    layers; "" where they share the kubelet's. `inodes`, `max_pid`: of each disk, of the machine.
+    """
 
     name: str
     cpu: str = "4"
@@ -57,6 +67,34 @@ class NodeConfig:
     pod_cidr: str = "10.244.0.0/24"
     reserved_cpu: str = "0"
     reserved_memory: str = "0"
+    kubelet_config: Mapping[str, Any] | None = None
+    system_memory: str = "0"
+    image_fs: str = ""
+    image_size: str = "250Mi"
+    inodes: int = 6_553_600
+    max_pid: int = 32_768
+    cgroup_version: int = 2
+
+    def __post_init__(self) -> None:
+        if self.kubelet_config is None:
+            return
+        EvictionConfig.from_dict(self.kubelet_config)
+        for name in ("memory", "ephemeral_storage", "reserved_memory", "system_memory", "image_size"):
+            _bytes(name, getattr(self, name))
+        if self.image_fs:
+            _bytes("image_fs", self.image_fs)
+        for name in ("inodes", "max_pid"):
+            if isinstance(count := getattr(self, name), bool) or not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name}: {count!r}: expected a number above 0")
+
+
+def _bytes(name: str, text: Any) -> None:
+    try:
+        amount = Quantity.parse(text).value() if isinstance(text, str) else -1
+    except ValueError:
+        amount = -1
+    if amount < 0:
+        raise ValueError(f"{name}: {text!r}: expected a text such as '16Gi'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +105,10 @@ class Behaviour:
     `k8slab.dev/ready-after-ms`: ready so long after its start, -1 never; `k8slab.dev/stop-ms`: how long it takes
     to exit after SIGTERM; `k8slab.dev/pull-error`: pulling its image fails with this text.
 
+    `k8slab.dev/memory: 200Mi+10Mi/s<=1Gi`: what it uses from its start on, how much more every second, and the most;
+    the same for `disk` (its writable layer), `logs`, `inodes` and `processes`. What it writes to a volume:
+    `k8slab.dev/volume.<name>`, of the whole Pod.
+
     These are for all containers but sidecars. `k8slab.dev/<container>.run-ms`, `k8slab.dev/<container>.exit-code`, ...
     are for the one of that name, a sidecar too, and win over the plain ones.
     """
@@ -76,6 +118,11 @@ class Behaviour:
     ready_after_ms: int = 0
     stop_ms: int | None = None
     pull_error: str = ""
+    memory: Growth = NOTHING
+    disk: Growth = NOTHING
+    logs: Growth = NOTHING
+    inodes: Growth = NOTHING
+    processes: Growth = ONE
 
 
 BehaviourOf = Callable[[Object, Object], Behaviour]
@@ -101,7 +148,22 @@ def annotated_behaviour(pod: Object, container: Object) -> Behaviour:
         ready_after_ms=delay if ready is None else ready,
         stop_ms=_integer(notes, "stop-ms"),
         pull_error=notes.get("pull-error", ""),
+        memory=_growth(notes, "memory"),
+        disk=_growth(notes, "disk"),
+        logs=_growth(notes, "logs"),
+        inodes=_growth(notes, "inodes"),
+        processes=_growth(notes, "processes", ONE),
     )
+
+
+def volume_growth(pod: Object, name: str) -> Growth:
+    """What the Pod writes to the volume of that name, from the Pod's start on."""
+    notes = pod["metadata"].get("annotations") or {}
+    return _growth(notes, f"{_PREFIX}volume.{name}")
+
+
+def _growth(notes: Mapping[str, str], name: str, otherwise: Growth = NOTHING) -> Growth:
+    return parse_growth(notes.get(name, "")) or otherwise
 
 
 def _notes(pod: Object, container: Object) -> dict[str, str]:

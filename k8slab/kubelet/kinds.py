@@ -45,6 +45,40 @@ add_kinds(
             "{container} exits {code}",
             "container {container} of Pod {key} on {node} exits with code {code}",
         ),
+        "container.oom": Kind(
+            "state",
+            1,
+            ("node", "key", "container", "pid"),
+            "{container} out of memory",
+            "the kernel on {node} kills container {container} of Pod {key}: no memory is left for it",
+        ),
+        "kernel.oom": Kind(
+            "state",
+            1,
+            ("node", "key", "container", "cgroup", "score"),
+            "memory is full: kills {container}",
+            "memory of cgroup {cgroup} on {node} is full; the kernel kills {container} of Pod {key}",
+        ),
+        "eviction.threshold": Kind(
+            "work", 1, ("node", "threshold"), "{threshold}", "on {node} a threshold is crossed: {threshold}"
+        ),
+        "eviction.reclaim": Kind(
+            "work", 1, ("node", "deed", "gone"), "{deed}: {gone}", "{node} frees disk: {deed}, and {gone} of them go"
+        ),
+        "eviction.evict": Kind(
+            "state",
+            1,
+            ("node", "key", "signal", "why"),
+            "evicts {key}",
+            "the kubelet on {node} evicts Pod {key} for want of {signal}",
+        ),
+        "node.pressure": Kind(
+            "state",
+            1,
+            ("node", "condition", "on"),
+            "{condition}: {on:True|False}",
+            "the kubelet on {node} {on:notes|no longer notes} {condition}",
+        ),
         "container.backoff": Kind(
             "wait",
             1,

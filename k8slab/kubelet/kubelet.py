@@ -10,8 +10,8 @@ staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 A Pod whose phase is Succeeded or Failed in the API is over, whoever wrote that: what runs of it is stopped. A Pod
 that does not fit (see `admission`) is never taken up.
 
-Simplified: no eviction for want of memory or disk, no volumes, no static Pods, no PLEG relist (the runtime reports
-at once). Pods whose containers a kubelet finds when it starts are not judged again.
+Simplified: no volumes, no static Pods, no PLEG relist (the runtime reports at once). Pods whose containers a kubelet
+finds when it starts are not judged again. Pods are evicted only where the node has a `kubelet_config`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from k8slab.api.times import micro_time
 from k8slab.api.transport import MERGE_PATCH
 from k8slab.client import Client, EventRecorder, SharedInformerFactory
 from k8slab.kubelet.admission import Rejection, admit
-from k8slab.kubelet.node_status import new_node, node_conditions, node_resources
+from k8slab.kubelet.cgroups import check_cgroup_version
+from k8slab.kubelet.eviction import NODE_CONDITIONS
+from k8slab.kubelet.node_status import new_node, node_conditions, node_resources, pressure_event
+from k8slab.kubelet.node_usage import eviction_config
+from k8slab.kubelet.pressure import Pressure
 from k8slab.kubelet.runtime import ContainerRuntime, Happened, PodSandbox
 from k8slab.kubelet.status_writer import has_ended, pod_status, rejected_status
 from k8slab.sim.component import Component
@@ -83,6 +87,10 @@ class Kubelet:
         )
         self._workers: dict[str, _PodWorker] = {}
         self._allocatable = resource_list(node_resources(self.node)[1])
+        check_cgroup_version(
+            self.node.cgroup_version, fail_cgroup_v1=(self.node.kubelet_config or {}).get("failCgroupV1", True)
+        )
+        self.pressure = self._make_pressure()
         self._informers = SharedInformerFactory(loop, component, client)
         self._pods = self._informers.informer(PODS, field_selector=f"spec.nodeName={self.node.name}")
         self._pods.add_event_handler(
@@ -94,6 +102,20 @@ class Kubelet:
         self._node_changed = Waiters(loop)
         self._node_uid = ""
 
+    def _make_pressure(self) -> Pressure | None:
+        config = eviction_config(self.runtime)
+        if config is None:
+            return None
+        return Pressure(
+            self.loop,
+            self.runtime,
+            self.lane,
+            config=config,
+            tell_node=self._event_on_node,
+            tell_pod=self._event_on_pod,
+            wake=self._wake,
+        )
+
     def start(self) -> None:
         """Register, send heartbeats, and take up the Pods bound to this node."""
         self.component.spawn("node", self._node_loop())
@@ -101,6 +123,9 @@ class Kubelet:
         if self.runtime.sandboxes:
             self._waiting = {}
             self.component.spawn("cleanup", self._take_over())
+        if self.pressure is not None:
+            self.component.spawn("eviction", self.pressure.eviction_loop())
+            self.component.spawn("oom", self.pressure.oom_loop())
         self._informers.start()
 
     def set_ready(self, ready: bool) -> None:
@@ -131,19 +156,34 @@ class Kubelet:
         await sleep(self.runtime.timings.ready_after_register_ms)
         reported_ms = -self.runtime.timings.node_report_ms
         shown: bool | None = None
+        told: tuple[str, ...] = ()
         while True:
-            now, ready = self.loop.clock.now_ms, self.is_ready
-            if ready is not shown or now - reported_ms >= self.runtime.timings.node_report_ms:
+            now, ready, pressures = self.loop.clock.now_ms, self.is_ready, self.pressures
+            is_news = ready is not shown or pressures != told
+            if is_news or now - reported_ms >= self.runtime.timings.node_report_ms:
                 await self._until_done(self._report_node)
                 reported_ms = now
+                self._tell_pressures(told, pressures)
                 if ready is not shown:
-                    word = "NodeReady" if ready else "NodeNotReady"
-                    self._event_on_node("Normal", word, f"Node {self.node.name} status is now: {word}")
-                shown = ready
+                    self._tell_status("NodeReady" if ready else "NodeNotReady")
+                shown, told = ready, pressures
             if self.is_ready is shown:
                 await pause(Wait((self._node_changed,), self.runtime.timings.node_status_ms, periodic=True))
                 self.loop.trace.current = None
                 await self._check_reported()
+
+    @property
+    def pressures(self) -> tuple[str, ...]:
+        """The conditions of the node that are True because something is short."""
+        return tuple(self.pressure.manager.node_conditions) if self.pressure is not None else ()
+
+    def _tell_pressures(self, before: tuple[str, ...], now: tuple[str, ...]) -> None:
+        for condition in NODE_CONDITIONS:
+            if (condition in now) != (condition in before):
+                self._tell_status(pressure_event(condition, present=condition in now))
+
+    def _tell_status(self, word: str) -> None:
+        self._event_on_node("Normal", word, f"Node {self.node.name} status is now: {word}")
 
     async def _register(self, node: dict[str, Any]) -> Object:
         try:
@@ -154,7 +194,10 @@ class Kubelet:
     async def _report_node(self) -> None:
         node = await self.client.get(NODES, self.node.name)
         conditions = node_conditions(
-            self.loop.clock.now_ms, (node.get("status") or {}).get("conditions") or (), ready=self.is_ready
+            self.loop.clock.now_ms,
+            (node.get("status") or {}).get("conditions") or (),
+            ready=self.is_ready,
+            pressures=self.pressures,
         )
         patch = {"metadata": {"uid": node["metadata"]["uid"]}, "status": {"conditions": conditions}}
         await self.client.patch(NODES, self.node.name, patch, patch_type=MERGE_PATCH, subresource="status")
@@ -162,10 +205,14 @@ class Kubelet:
     async def _check_reported(self) -> None:
         """Somebody else (the node lifecycle controller) may have called this node Unknown: say otherwise."""
         node = await self._until_done(lambda: self.client.get(NODES, self.node.name))
-        want = "True" if self.is_ready else "False"
+        want = {"Ready": self.is_ready, **dict.fromkeys(self.pressures, True)}
         have = {c["type"]: c["status"] for c in (node.get("status") or {}).get("conditions") or []}
-        if have.get("Ready") != want:
+        if any(have.get(kind) != str(value) for kind, value in want.items()):
             await self._until_done(self._report_node)
+
+    def _event_on_pod(self, pod: Object, type: str, reason: str, message: str, annotations: Mapping[str, str]) -> None:
+        if self._recorder is not None:
+            self._recorder.event(pod, type, reason, message, annotations=annotations)
 
     def _event_on_node(self, kind: str, reason: str, message: str) -> None:
         if self._recorder is not None:
@@ -244,6 +291,9 @@ class Kubelet:
 
     def _judge(self, pod: Object) -> Rejection | None:
         """Whether `pod` fits beside the Pods that are active here: those the API still has and that have not ended."""
+        turned_away = self.pressure.manager.admit(pod) if self.pressure is not None else None
+        if turned_away is not None:
+            return Rejection(*turned_away)
         sandboxes = self.runtime.sandboxes.values()
         if admit(pod, [sandbox.requests for sandbox in sandboxes], self._allocatable) is None:
             return None
@@ -272,6 +322,13 @@ class Kubelet:
             elif is_written:
                 break
         self._workers.pop(worker.pod["metadata"]["uid"], None)
+
+    def _wake(self, uid: str, cause: int | None) -> None:
+        """Something happened to the sandbox of that Pod, by the trace event `cause`."""
+        worker = self._workers.get(uid)
+        if worker is not None:
+            worker.end_cause = cause
+            worker.news.wake()
 
     def _deleted(self, pod: Object) -> None:
         if self._waiting is not None:
@@ -313,7 +370,8 @@ class Kubelet:
         elif "deletionTimestamp" in pod["metadata"]:
             self._stop(sandbox, pod, now, pod["metadata"].get("deletionGracePeriodSeconds", 0) * 1000)
         elif has_ended(pod) or sandbox.verdict is not None:
-            self._stop(sandbox, pod, now, sandbox.grace_ms)
+            given = sandbox.verdict_grace_ms
+            self._stop(sandbox, pod, now, sandbox.grace_ms if given is None else given)
         elif sandbox.is_past_deadline(now):
             sandbox.verdict = _DEADLINE
             if self._recorder is not None:
@@ -335,6 +393,8 @@ class Kubelet:
                 emit("container.pull", self.lane, node=node, key=key, image=image)
             elif one.kind == "started":
                 emit("container.start", self.lane, node=node, key=key, container=one.container)
+            elif one.kind == "oom":
+                emit("container.oom", self.lane, node=node, key=key, container=one.container, pid=one.value)
             elif one.kind == "exit":
                 kind = "container.exit" if one.value == 0 else "container.fail"
                 emit(kind, self.lane, node=node, key=key, container=one.container, code=one.value)
@@ -347,6 +407,8 @@ class Kubelet:
             if one.reason and self._recorder is not None:
                 path = _field_path(sandbox, one.container)
                 self._recorder.event(pod, one.type, one.reason, one.message, field_path=path)
+        if happened and self.pressure is not None:
+            self.pressure.changed()
 
     async def _write_status(self, worker: _PodWorker, sandbox: PodSandbox, now: int) -> bool:
         """Write the status if it says anything new; False when that has to be tried again."""

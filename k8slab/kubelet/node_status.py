@@ -1,35 +1,56 @@
 """The Node object that a kubelet registers, and the conditions it reports.
 
 Upstream: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
-Simplified: no images, volumes or runtime handlers in the status; pressures are never reported here.
+Simplified: no images, volumes or runtime handlers in the status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.quantity import Quantity
+from k8slab.api.quantity import ZERO, Quantity
 from k8slab.api.times import rfc3339
 from k8slab.kubelet.config import NodeConfig
+from k8slab.kubelet.eviction import EvictionConfig, Signal, threshold_quantity
 
-__all__ = ["new_node", "node_conditions", "node_resources"]
+__all__ = ["new_node", "node_conditions", "node_resources", "pressure_event"]
 
 VERSION = "v1.36.2"
 
 _NOT_YET = "container runtime status check may not have completed yet"
-_PRESSURES = (
-    ("MemoryPressure", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-)
+_PRESSURES = {
+    "MemoryPressure": (
+        ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ),
+    "DiskPressure": (
+        ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ),
+    "PIDPressure": (
+        ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ),
+}
 
 
-def node_conditions(now_ms: int, before: Sequence[Object], *, ready: bool, message: str = "") -> list[dict[str, Any]]:
-    """The conditions to report at `now_ms`; `before` (what is in the status) gives times of what did not change."""
+def pressure_event(condition: str, *, present: bool) -> str:
+    """The reason of the Event that tells of a pressure that came or went: NodeHasInsufficientMemory."""
+    return _PRESSURES[condition][present][0].replace("Kubelet", "Node", 1)
+
+
+def node_conditions(
+    now_ms: int, before: Sequence[Object], *, ready: bool, message: str = "", pressures: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """The conditions to report at `now_ms`; `before` (what is in the status) gives times of what did not change.
+    `pressures`: the types of those that are True."""
     old = {c["type"]: c for c in before}
-    rows = [(kind, "False", reason, text) for kind, reason, text in _PRESSURES]
+    rows = []
+    for kind, words in _PRESSURES.items():
+        reason, text = words[kind in pressures]
+        rows.append((kind, "True" if kind in pressures else "False", reason, text))
     rows.append(
         ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
         if ready
@@ -59,7 +80,8 @@ def node_conditions(now_ms: int, before: Sequence[Object], *, ready: bool, messa
 
 
 def node_resources(config: NodeConfig) -> tuple[dict[str, str], dict[str, str]]:
-    """(capacity, allocatable): allocatable is capacity less what is reserved for the system."""
+    """(capacity, allocatable): allocatable is capacity less what is reserved for the system, and less the hard eviction
+    thresholds where the kubelet evicts."""
     capacity = {
         "cpu": config.cpu,
         "ephemeral-storage": config.ephemeral_storage,
@@ -70,7 +92,22 @@ def node_resources(config: NodeConfig) -> tuple[dict[str, str], dict[str, str]]:
     allocatable = dict(capacity)
     for name, reserved in (("cpu", config.reserved_cpu), ("memory", config.reserved_memory)):
         allocatable[name] = str(Quantity.parse(capacity[name]) - Quantity.parse(reserved))
+    if config.kubelet_config is not None:
+        for name, kept in _hard_thresholds(config, capacity).items():
+            left = Quantity.parse(allocatable[name]) - kept
+            allocatable[name] = str(left if left.sign > 0 else ZERO)
     return capacity, allocatable
+
+
+def _hard_thresholds(config: NodeConfig, capacity: Mapping[str, str]) -> dict[str, Quantity]:
+    """What no Pod may be promised because the kubelet would evict it."""
+    thresholds = EvictionConfig.from_dict(config.kubelet_config or {}).thresholds
+    signals = {Signal.MEMORY_AVAILABLE: "memory", Signal.NODE_FS_AVAILABLE: "ephemeral-storage"}
+    return {
+        name: threshold_quantity(t.value, Quantity.parse(capacity[name]))
+        for t in thresholds
+        if t.is_hard and (name := signals.get(Signal(t.signal)))
+    }
 
 
 def new_node(config: NodeConfig, now_ms: int) -> dict[str, Any]:

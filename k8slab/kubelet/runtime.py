@@ -13,8 +13,8 @@ but the image is compared to see that a container changed, and a changed init co
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from k8slab.api.go_duration import format_duration_ms
@@ -22,8 +22,8 @@ from k8slab.api.objects import Object
 from k8slab.api.pod_requests import ResourceList, pod_requests
 from k8slab.kubelet.addresses import AddressPool
 from k8slab.kubelet.backoff import RestartBackoff
-from k8slab.kubelet.config import Behaviour, BehaviourOf, NodeConfig, Timings, annotated_behaviour
-from k8slab.kubelet.pod_status import is_restartable_init_container
+from k8slab.kubelet.config import BehaviourOf, NodeConfig, Timings, annotated_behaviour
+from k8slab.kubelet.container import Container, ContainerState, Happened
 
 __all__ = ["Container", "ContainerRuntime", "ContainerState", "Happened", "PodSandbox"]
 
@@ -31,85 +31,15 @@ SIGKILLED = 137
 LOST = 255
 
 
-class ContainerState(StrEnum):
-    """Where a container is; `Container.reason` says more while it waits."""
-
-    CREATED = "created"  # known, nothing done yet
-    PULLING = "pulling"
-    PULL_FAILED = "pull-failed"
-    STARTING = "starting"
-    RUNNING = "running"
-    BACKOFF = "back-off"
-    EXITED = "exited"
-
-
-@dataclass(frozen=True, slots=True)
-class Happened:
-    """Something the kubelet reports: an Event's `type`, `reason`, `message`; `container` it concerns."""
-
-    kind: str
-    container: str = ""
-    type: str = "Normal"
-    reason: str = ""
-    message: str = ""
-    value: int = 0
-
-
-@dataclass(slots=True)
-class Container:
-    """One container of a Pod. Times are virtual milliseconds; `due_ms`: when its state changes by itself."""
-
-    spec: Object
-    is_init: bool
-    behaviour: Behaviour
-    state: ContainerState = ContainerState.CREATED
-    due_ms: int | None = None
-    restarts: int = 0
-    starts: int = 0
-    started_ms: int | None = None
-    finished_ms: int | None = None
-    ready_ms: int | None = None
-    exit_code: int = 0
-    stopping: bool = False
-    changed: bool = False  # its image: it is started again, whatever the restart policy says
-    image: str = ""  # what it last started from
-    reason: str = ""
-    message: str = ""
-    last: dict[str, Any] | None = None  # the termination before this one: exit code, times
-
-    @property
-    def name(self) -> str:
-        return str(self.spec["name"])
-
-    @property
-    def is_sidecar(self) -> bool:
-        return self.is_init and is_restartable_init_container(self.spec)
-
-    @property
-    def is_up(self) -> bool:
-        return self.state is ContainerState.RUNNING
-
-    def is_ready(self, now_ms: int) -> bool:
-        """A main container or sidecar: runs and its readiness came. An init container: completed."""
-        if self.is_init and not self.is_sidecar:
-            return self.state is ContainerState.EXITED and self.exit_code == 0
-        return self.is_up and self.ready_ms is not None and self.ready_ms <= now_ms
-
-    def completed(self) -> bool:
-        return self.state is ContainerState.EXITED and self.exit_code == 0
-
-    def remember(self) -> None:
-        """Keep the termination before it starts again."""
-        self.last = {"exit_code": self.exit_code, "started_ms": self.started_ms, "finished_ms": self.finished_ms}
-
-
 @dataclass(slots=True)
 class PodSandbox:
     """The containers of one Pod on this node, and the Pod's network.
 
     `sandbox_ready_ms`: since when there is a network, -1 without a sandbox; `retry_ms`: when to try again to make one.
-    `verdict`: the reason and message of a failure that the kubelet decided. `is_told`, `wrote_ready`: whether the
-    trace has heard that the Pod runs, and whether the kubelet's last word was that it is ready.
+    `verdict`: the reason and message of a failure that the kubelet decided; `verdict_grace_ms`: how long the Pod then
+    has (None: its own grace period), `disruption`: a condition for its status. `is_swept`: its dead containers were
+    deleted. `is_told`, `wrote_ready`: whether the trace has heard that the Pod runs, and whether the kubelet's last
+    word was that it is ready.
     """
 
     uid: str
@@ -126,6 +56,9 @@ class PodSandbox:
     failures: int = 0
     stop_deadline_ms: int | None = None
     verdict: tuple[str, str] | None = None
+    verdict_grace_ms: int | None = None
+    disruption: Mapping[str, Any] | None = None
+    is_swept: bool = False
     is_told: bool = False
     wrote_ready: bool = False
 
@@ -142,9 +75,16 @@ class PodSandbox:
         for container in self.containers:
             new = specs.get(container.name, container.spec)
             has_changed = new.get("image") != container.spec.get("image")
+            needs = container.memory_limit, container.behaviour.memory
             container.spec, container.behaviour = new, self.runtime.behaviour_of(pod, new)
             if has_changed and self.stop_deadline_ms is None:
                 self._replace(container, now_ms, events)
+            elif (
+                container.is_up
+                and not container.stopping
+                and needs != (container.memory_limit, container.behaviour.memory)
+            ):
+                self._plan_end(container, now_ms)
         return events
 
     def _replace(self, container: Container, now_ms: int, events: list[Happened]) -> None:
@@ -184,7 +124,7 @@ class PodSandbox:
         own = container.behaviour.stop_ms
         stop_at = now_ms + (self.runtime.timings.stop_ms if own is None else own)
         is_soft = stop_at <= deadline_ms
-        container.stopping = True
+        container.stopping, container.oom_killed = True, False
         container.due_ms, container.exit_code = (stop_at, 0) if is_soft else (deadline_ms, SIGKILLED)
         return Happened("kill", container.name, "Normal", "Killing", text)
 
@@ -429,12 +369,29 @@ class PodSandbox:
         container.restarts = container.starts - 1
         container.started_ms, container.finished_ms, container.stopping = now_ms, None, False
         container.reason = container.message = ""
-        run_ms = 0 if container.is_init and not container.is_sidecar and behaviour.run_ms is None else behaviour.run_ms
-        container.due_ms = None if run_ms is None else now_ms + run_ms
-        container.exit_code = behaviour.exit_code if run_ms is not None else 0
+        self.runtime.last_pid += 1
+        container.pid = self.runtime.last_pid
+        self._plan_end(container, now_ms)
         container.ready_ms = None if behaviour.ready_after_ms < 0 else now_ms + behaviour.ready_after_ms
 
+    def _plan_end(self, container: Container, now_ms: int) -> None:
+        """When it ends by itself, or is killed because it uses more memory than its limit."""
+        behaviour, limit, started = container.behaviour, container.memory_limit, container.started_ms or 0
+        run_ms = 0 if container.is_init and not container.is_sidecar and behaviour.run_ms is None else behaviour.run_ms
+        container.due_ms = None if run_ms is None else max(now_ms, started + run_ms)
+        container.exit_code = behaviour.exit_code if run_ms is not None else 0
+        full_ms = None if limit is None else behaviour.memory.exceeds_ms(limit)
+        container.oom_killed = full_ms is not None and (run_ms is None or full_ms < run_ms)
+        if full_ms is not None and container.oom_killed:
+            container.due_ms, container.exit_code = max(now_ms, started + full_ms), SIGKILLED
+
+    def oom_kill(self, container: Container, now_ms: int) -> None:
+        """The kernel has chosen this container: it ends the next time the clock is looked at."""
+        container.due_ms, container.exit_code, container.oom_killed = now_ms, SIGKILLED, True
+
     def _exit(self, container: Container, now_ms: int, events: list[Happened]) -> None:
+        if container.oom_killed:
+            events.append(Happened("oom", container.name, value=container.pid))
         self._terminate(container, now_ms, container.exit_code)
         events.append(Happened("exit", container.name, value=container.exit_code))
 
@@ -442,6 +399,7 @@ class PodSandbox:
     def _terminate(container: Container, now_ms: int, code: int) -> None:
         container.state, container.due_ms, container.ready_ms = ContainerState.EXITED, None, None
         container.exit_code, container.finished_ms = code, now_ms
+        container.oom_killed = container.oom_killed and code == SIGKILLED
 
     def _back_off(self, container: Container, now_ms: int, events: list[Happened]) -> None:
         """Restart at once the first time, then after 10 s, 20 s, ... 300 s."""
@@ -478,6 +436,7 @@ class ContainerRuntime:
         self.timings = timings or Timings()
         self.behaviour_of = behaviour_of
         self.images: dict[str, None] = {}
+        self.last_pid = 1_000
         self.sandboxes: dict[str, PodSandbox] = {}
         self.crash_backoff = RestartBackoff(
             max(1, self.timings.crash_backoff_ms), max(1, self.timings.crash_backoff_max_ms)

@@ -105,7 +105,11 @@ def _conditions(
     }
     generation = pod["metadata"].get("generation", 1)
     result = []
-    for kind in _CONDITION_ORDER:
+    order: tuple[str, ...] = _CONDITION_ORDER
+    if sandbox.disruption is not None:
+        new["DisruptionTarget"] = dict(sandbox.disruption)
+        order = ("DisruptionTarget", *order)
+    for kind in order:
         before = old.pop(kind, None)
         condition = new[kind]
         same = before is not None and before["status"] == condition["status"]
@@ -153,7 +157,13 @@ def _state(container: Container, sandbox: PodSandbox) -> dict[str, Any]:
     if container.state is ContainerState.EXITED:
         return {
             "terminated": _terminated(
-                container.exit_code, container.started_ms, container.finished_ms, container, sandbox, container.starts
+                container.exit_code,
+                container.started_ms,
+                container.finished_ms,
+                container,
+                sandbox,
+                container.starts,
+                oom_killed=container.oom_killed,
             )
         }
     waiting = {"reason": container.reason or _waits_for(container, sandbox)}
@@ -174,17 +184,30 @@ def _last_state(container: Container, sandbox: PodSandbox) -> dict[str, Any]:
     last = container.last
     return {
         "terminated": _terminated(
-            last["exit_code"], last["started_ms"], last["finished_ms"], container, sandbox, max(1, start)
+            last["exit_code"],
+            last["started_ms"],
+            last["finished_ms"],
+            container,
+            sandbox,
+            max(1, start),
+            oom_killed=last.get("oom_killed", False),
         )
     }
 
 
 def _terminated(
-    code: int, started_ms: int | None, finished_ms: int | None, container: Container, sandbox: PodSandbox, start: int
+    code: int,
+    started_ms: int | None,
+    finished_ms: int | None,
+    container: Container,
+    sandbox: PodSandbox,
+    start: int,
+    *,
+    oom_killed: bool,
 ) -> dict[str, Any]:
     return {
         "exitCode": code,
-        "reason": "Completed" if code == 0 else "Error",
+        "reason": "OOMKilled" if oom_killed else "Completed" if code == 0 else "Error",
         "startedAt": rfc3339(started_ms or 0),
         "finishedAt": rfc3339(finished_ms or 0),
         "containerID": _container_id(container, sandbox, start),
