@@ -110,14 +110,7 @@ class APIServer:
         self.codec.known = self.caches.known
         outside = Outside(loop, http or Unreachable(), self._start, self.equivalents, name, lane)
         self.chain = Chain(plugins(disabled, outside), self, loop.trace, lane=lane)
-        self.env = Environment(
-            clock=loop.clock,
-            features=self.features,
-            uids=loop.stream(f"{name}/uids"),
-            names=loop.stream(f"{name}/names"),
-            addresses=loop.stream(f"{name}/addresses"),
-            users=dict(users or {}),
-        )
+        self.env = self._environment(users or {})
         self.jitter = loop.stream(f"{name}/watch-timeouts")
         self._lane = lane
         self._watch_buffer = watch_buffer
@@ -142,6 +135,16 @@ class APIServer:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
+
+    def _environment(self, users: Mapping[str, UserInfo]) -> Environment:
+        return Environment(
+            clock=self.loop.clock,
+            features=self.features,
+            uids=self.loop.stream(f"{self.name}/uids"),
+            names=self.loop.stream(f"{self.name}/names"),
+            addresses=self.loop.stream(f"{self.name}/addresses"),
+            users=dict(users),
+        )
 
     # -- resources ---------------------------------------------------------------------------------
 
