@@ -8,7 +8,7 @@
 A plugin is a class in a module of its own with a `name`, and `admit` (returns the changed object), `validate` (raises),
 or both. It is shown `Attributes`, and reads through a `Lister`.
 
-Simplified: LimitRanger, PodSecurity, ResourceQuota, webhooks and policies are not part of the chain.
+Simplified: LimitRanger, PodSecurity, ResourceQuota and policies are not part of the chain.
 """
 
 from __future__ import annotations
@@ -31,19 +31,24 @@ from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from k8slab.apiserver.admission.webhook import MutatingAdmissionWebhook, Outside, ValidatingAdmissionWebhook
 
 __all__ = [
     "REGISTRY",
+    "WEBHOOKS",
     "Attributes",
     "Chain",
     "DefaultTolerationSeconds",
     "Lister",
+    "MutatingAdmissionWebhook",
     "MutatingPlugin",
     "NamespaceLifecycle",
+    "Outside",
     "PodTopologyLabels",
     "Priority",
     "ServiceAccount",
     "TaintNodesByCondition",
+    "ValidatingAdmissionWebhook",
     "ValidatingPlugin",
     "changed_fields",
     "forbidden",
@@ -57,14 +62,20 @@ REGISTRY: dict[str, type[Any]] = {
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTopologyLabels": PodTopologyLabels,
+    "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
+    "ValidatingAdmissionWebhook": ValidatingAdmissionWebhook,
 }
 """Plugins by name, in the order they run."""
 
+WEBHOOKS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+"""Plugins that call out: made with an `Outside`."""
 
-def plugins(disabled: Iterable[str] = ()) -> list[Any]:
-    """One of each plugin that is not disabled. ValueError for a name that is not in the registry."""
+
+def plugins(disabled: Iterable[str] = (), outside: Outside | None = None) -> list[Any]:
+    """One of each plugin that is not disabled. Without an `outside` no webhook can be reached. ValueError for a name
+    that is not in the registry."""
     off = list(disabled)
     for name in off:
         if name not in REGISTRY:
             raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
-    return [kind() for name, kind in REGISTRY.items() if name not in off]
+    return [kind(outside) if name in WEBHOOKS else kind() for name, kind in REGISTRY.items() if name not in off]

@@ -7,15 +7,25 @@ Simplified: no reinvocation, no audit annotations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from k8slab.api.errors import ForbiddenError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR
 from k8slab.apiserver.registry import Context
 
-__all__ = ["Attributes", "Lister", "MutatingPlugin", "ValidatingPlugin", "changed_fields", "forbidden"]
+__all__ = ["Attributes", "Lister", "MutatingPlugin", "Reinvocation", "ValidatingPlugin", "changed_fields", "forbidden"]
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """Whether the mutating plugins run once more: whoever sets `requested` asks for it, and `is_reinvoke` says that
+    this is the second time. `values` is where plugins keep what they need to know then, each under its name."""
+
+    requested: bool = False
+    is_reinvoke: bool = False
+    values: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -26,6 +36,7 @@ class Attributes:
     operation: str
     object: Object | None
     old: Frozen | None
+    reinvocation: Reinvocation = field(default_factory=Reinvocation)
 
     @property
     def resource(self) -> GVR:
@@ -48,6 +59,14 @@ class Attributes:
     @property
     def subresource(self) -> str:
         return self.context.subresource
+
+    def warn(self, text: str) -> None:
+        """Goes into a `Warning` header of the answer; the same text once."""
+        self.context.warn(text)
+
+    def annotate(self, key: str, value: str) -> None:
+        """An annotation of the request's audit event. The first value of a key stays, as upstream has it."""
+        self.context.audit.setdefault(key, value)
 
 
 class Lister(Protocol):

@@ -28,6 +28,13 @@ class Chain:
 
     async def admit(self, attributes: Attributes) -> Object | None:
         """The object after all mutating plugins. Raises the StatusError of the first that refuses."""
+        await self._admit_once(attributes)
+        if attributes.reinvocation.requested:
+            attributes.reinvocation.is_reinvoke = True
+            await self._admit_once(attributes)
+        return attributes.object
+
+    async def _admit_once(self, attributes: Attributes) -> None:
         for plugin in self._mutating:
             before = attributes.object
             changed = await plugin.admit(attributes, self._lister)
@@ -35,7 +42,6 @@ class Chain:
                 attributes.object = changed
                 if self._trace.on:
                     self._tell(plugin.name, attributes, changed_fields(changed, before))
-        return attributes.object
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises the StatusError of the first plugin that refuses."""
