@@ -225,12 +225,8 @@ def test_whatever_is_done_books_are_kept_and_the_same_seed_gives_the_same_events
     operations: list[tuple[str, int]], seed: int
 ) -> None:
     def run() -> list[object]:
-        timings = replace(
-            STILL, boot_jitter_ms=9_000, boot_failures_per_1000=200, spot_interruptions_per_1000_hours=90_000
-        )
-        cloud = Cloud(
-            [plain_type()], random.Random(seed), timings=timings, capacity={A: 2}, quotas={"standard/spot": 8}
-        )
+        limits: dict[str, Any] = {"capacity": {A: 2}, "quotas": {"standard/spot": 8}}
+        cloud = Cloud([plain_type()], random.Random(seed), timings=WILD, **limits)
         now, seen = 0, list[object]()
         for what, number in operations:
             ids = list(cloud.instances)
