@@ -214,9 +214,9 @@ class TestRefusals:
             cloud.step(999)
 
 
-OPERATIONS = st.lists(
-    st.tuples(st.sampled_from(["launch", "end", "interrupt", "wait"]), st.integers(0, 9)), max_size=40
-)
+WORDS = st.sampled_from(["launch", "end", "interrupt", "wait"])
+OPERATIONS = st.lists(st.tuples(WORDS, st.integers(0, 9)), max_size=40)
+WILD = replace(STILL, boot_jitter_ms=9_000, boot_failures_per_1000=200, spot_interruptions_per_1000_hours=90_000)
 
 
 @given(OPERATIONS, st.integers(0, 99))
