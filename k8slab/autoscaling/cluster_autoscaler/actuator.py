@@ -214,9 +214,8 @@ class Actuator:
     async def _evict(self, pod: PodInfo) -> str:
         """Why the eviction was refused; "": it was granted, or the Pod is gone."""
         grace = pod.pod["spec"].get("terminationGracePeriodSeconds")
-        seconds = min(
-            _DEFAULT_GRACE_SECONDS if grace is None else grace, self._mind.options.max_graceful_termination_sec
-        )
+        wanted = _DEFAULT_GRACE_SECONDS if grace is None else grace
+        seconds = min(wanted, self._mind.options.max_graceful_termination_sec)
         name = pod.pod["metadata"]["name"]
         eviction = {
             "apiVersion": "policy/v1",

@@ -41,7 +41,7 @@ from k8slab.autoscaling.cluster_autoscaler.view import (
 )
 from k8slab.controllers import ControllerContext
 from k8slab.scheduler import Framework, KubeSchedulerConfiguration
-from k8slab.scheduler.listers import InformerLister
+from k8slab.scheduler.listers import NOT_FINISHED, InformerLister
 from k8slab.sim.loop import sleep
 
 __all__ = ["ClusterAutoscaler"]
@@ -73,7 +73,7 @@ class ClusterAutoscaler:
         self.ctx = ctx
         self.options = options or AutoscalingOptions()
         informers = ctx.informers
-        self._nodes, self._pods = informers.informer(NODES), informers.informer(PODS)
+        self._nodes, self._pods = informers.informer(NODES), informers.informer(PODS, field_selector=NOT_FINISHED)
         self._pdbs, self._config_maps = informers.informer(PODDISRUPTIONBUDGETS), informers.informer(CONFIGMAPS)
         self._owners = {kind: informers.informer(gvr) for kind, gvr in _OWNERS.items()}
         self._recorder = ctx.recorder("cluster-autoscaler")
@@ -199,9 +199,8 @@ class ClusterAutoscaler:
             pods, sizes = len(result.scale_up.triggered), (info.current_size, info.new_size)
             emit("ca.scale-up", lane, group=info.group.id, before=sizes[0], after=sizes[1], pods=pods)
         if result.scale_up.remaining and not result.scale_up.infos:
-            reasons = dict.fromkeys(
-                one for _, by in result.scale_up.remaining for texts in by.values() for one in texts
-            )
+            texts = [one for _, by_group in result.scale_up.remaining for one in by_group.values()]
+            reasons = dict.fromkeys(reason for several in texts for reason in several)
             reasons |= dict.fromkeys(result.scale_up.skipped.values())
             emit("ca.stuck", lane, pods=len(result.scale_up.remaining), why=", ".join(reasons)[:80])
         planner = self.mind.planner

@@ -1,7 +1,7 @@
 """Which Nodes are unneeded, since when, and which of them may go now.
 
-Each loop plays the removal of candidates through, one after the other, on a fork of the snapshot: a Node whose Pods find
-places is unneeded, and no longer a place for the next one's. Only what stays unneeded long enough is deleted.
+Each loop plays the removal of candidates through, one after the other, on a fork of the snapshot: a Node whose Pods
+find places is unneeded, and no longer a place for the next one's. Only what stays unneeded long enough is deleted.
 
 Upstream: cluster-autoscaler/core/scaledown/planner/planner.go, core/scaledown/unneeded/nodes.go,
 processors/scaledowncandidates (sorting: empty Nodes first), core/scaledown/budgets/budgets.go

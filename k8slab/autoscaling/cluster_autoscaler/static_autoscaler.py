@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from k8slab.api.go_duration import parse_duration_ns
@@ -38,7 +39,7 @@ from k8slab.autoscaling.cluster_autoscaler.pod_state import (
     is_unschedulable,
     recreatable,
 )
-from k8slab.autoscaling.cluster_autoscaler.removal import NodeToBeRemoved
+from k8slab.autoscaling.cluster_autoscaler.removal import NodeToBeRemoved, UnremovableNode, UnremovableReason
 from k8slab.autoscaling.cluster_autoscaler.scale_up import ScaleUpOrchestrator, ScaleUpResult, ScaleUpStatus
 from k8slab.autoscaling.cluster_autoscaler.status import StatusWriter, last_updated
 from k8slab.autoscaling.cluster_autoscaler.templates import TemplateNodeInfos, fresh_node
@@ -266,10 +267,8 @@ class StaticAutoscaler:
         delay = self.options.new_pod_scale_up_delay_ms
         text = annotation(pod.pod, POD_SCALE_UP_DELAY)
         if text:
-            try:
+            with suppress(ValueError):  # upstream says so in its log, and takes the flag's
                 delay = max(delay, parse_duration_ns(text) // 1_000_000)
-            except ValueError:
-                pass  # upstream says so in its log, and takes the flag's
         return now_ms - created_ms(pod.pod) > delay
 
     def _grow(
@@ -315,11 +314,12 @@ class StaticAutoscaler:
         effects: Effects,
         result: RunResult,
     ) -> None:
-        candidates = [node for node in nodes if self.groups.group_of(node) is not None]
-        candidates = [node for node in candidates if self.groups.has_instance(node)]
+        candidates, at_minimum = self._candidates(nodes)
         pdbs = RemainingPdbTracker(view.pdbs)
         context = DrainContext(self.options, now_ms, pdbs, view.controllers)
         self.planner.update(candidates, nodes, snapshot, context)
+        for name in at_minimum:
+            self.planner.unremovable.add(UnremovableNode(name, UnremovableReason.NODE_GROUP_MIN_SIZE_REACHED))
         self.registry.update_candidates(self.planner.unneeded_by_group())
         if forbidden or self._is_in_cooldown(now_ms):
             result.scale_down = "ScaleDownInCooldown"
@@ -328,6 +328,19 @@ class StaticAutoscaler:
         else:
             self._delete(now_ms, effects, result)
         self._soft_taints(nodes, effects)
+
+    def _candidates(self, nodes: Sequence[Object]) -> tuple[list[Object], list[str]]:
+        """(Nodes of groups that may shrink, names of those whose group is at its minimum)."""
+        candidates, at_minimum = list[Object](), list[str]()
+        for node in nodes:
+            group = self.groups.group_of(node)
+            if group is None or not self.groups.has_instance(node):
+                continue
+            if group.target_size <= group.min_size:
+                at_minimum.append(node["metadata"]["name"])
+            else:
+                candidates.append(node)
+        return candidates, at_minimum
 
     def _is_in_cooldown(self, now_ms: int) -> bool:
         options = self.options
