@@ -68,6 +68,12 @@ class AllocationBitmap:
             self._taken[item] = 0
             self.count -= 1
 
+    def copy(self) -> AllocationBitmap:
+        """Another one with the same items taken, and the same dice."""
+        twin = AllocationBitmap(0, self.range_spec, self._rng)
+        twin.size, twin.offset, twin.count, twin._taken = self.size, self.offset, self.count, self._taken[:]
+        return twin
+
     def __iter__(self) -> Iterator[int]:
         """The taken items, in order."""
         at = self._taken.find(_TAKEN)

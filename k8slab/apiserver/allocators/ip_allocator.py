@@ -16,6 +16,7 @@ Simplified: one range a family, so ServiceCIDR objects change nothing; no metric
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -163,6 +164,12 @@ class Range:
         item = self._item(address)
         return item is not None and self._bits.has(item)
 
+    def copy(self) -> Range:
+        """Another one with the same addresses taken, and the same dice."""
+        twin = copy.copy(self)
+        twin._bits = self._bits.copy()
+        return twin
+
     def __iter__(self) -> Iterator[str]:
         """The addresses that are taken, in order."""
         return (self._address(item) for item in self._bits)
@@ -224,21 +231,19 @@ class Allocator:
 
     def contains(self, address: str) -> bool:
         """Whether a Service could have it: not the first address, nor (IPv4) the last."""
-        parsed = ip_address(address)
-        return parsed in self.network and 0 <= int(parsed) - self._first < self.size
+        return self._item(address) is not None
 
     def note(self, address: str) -> bool:
         """Somebody has it, as the Services say. False for one outside, and for one that was noted before."""
-        if not self.contains(address):
-            return False
-        item = int(ip_address(address)) - self._first
-        if self._has(item):
+        item = self._item(address)
+        if item is None or self._has(item):
             return False
         self._take(item)
         return True
 
     def has(self, address: str) -> bool:
-        return self.contains(address) and self._has(int(ip_address(address)) - self._first)
+        item = self._item(address)
+        return item is not None and self._has(item)
 
     def allocate(self, address: str) -> None:
         """Take one. MismatchedNetworkError for one outside, IPAllocatedError."""
@@ -261,18 +266,29 @@ class Allocator:
 
     def release(self, address: str) -> None:
         """Free it; nothing happens to a free one or one outside."""
-        if not self.has(address):
+        item = self._item(address)
+        if item is None or not self._has(item):
             return
-        item = int(ip_address(address)) - self._first
         if self._dense:
             self._dense[item] = 0
         self._sparse.discard(item)
         self.used -= 1
 
+    def copy(self) -> Allocator:
+        """Another one with the same addresses taken, and the same dice."""
+        twin = copy.copy(self)
+        twin._dense, twin._sparse = self._dense[:], set(self._sparse)
+        return twin
+
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""
         assert self._dense.count(1) + len(self._sparse) == self.used, "the count of taken addresses is their number"
         assert not (self._dense and self._sparse), "an address is kept in one place"
+
+    def _item(self, address: str) -> int | None:
+        parsed = ip_address(address)
+        item = int(parsed) - self._first
+        return item if 0 <= item < self.size and parsed.version == self.network.version else None
 
     def _has(self, item: int) -> bool:
         return bool(self._dense[item]) if self._dense else item in self._sparse

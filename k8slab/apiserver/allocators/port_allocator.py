@@ -12,6 +12,7 @@ Simplified: no metrics.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -113,6 +114,12 @@ class PortAllocator:
 
     def has(self, port: int) -> bool:
         return self._contains(port) and self._bits.has(port - self.range.base)
+
+    def copy(self) -> PortAllocator:
+        """Another one with the same ports taken, and the same dice."""
+        twin = copy.copy(self)
+        twin._bits = self._bits.copy()
+        return twin
 
     def __iter__(self) -> Iterator[int]:
         """The ports that are taken, in order."""

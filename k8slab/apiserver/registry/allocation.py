@@ -11,19 +11,19 @@ Simplified: there are no allocator objects (IPAddress, ServiceCIDR, the bitmaps 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from k8slab.api.errors import InternalError, InvalidError, StatusError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.validation.field import invalid
-from k8slab.apiserver.allocators import AllocationError, FullError
+from k8slab.apiserver.allocators import AddressAllocator, AllocationError, FullError, PortAllocator
 from k8slab.apiserver.registry.context import Context, Environment
 from k8slab.apiserver.registry.service_families import fill_families, keeps_preference
 from k8slab.apiserver.storage import Storage, prefix_end
 from k8slab.etcd import Compare
 
-__all__ = ["WITH_NODE_PORT", "Taken", "allocate", "has_health_check", "has_node_ports", "service_ports"]
+__all__ = ["WITH_NODE_PORT", "Held", "Taken", "allocate", "has_health_check", "has_node_ports", "service_ports"]
 
 WITH_NODE_PORT = ("NodePort", "LoadBalancer")
 _INTERNAL = "Internal error occurred: "
@@ -41,7 +41,9 @@ def has_health_check(spec: Spec) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-async def allocate(ctx: Context, storage: Storage, resource: str, obj: Object, old: Frozen | None) -> dict[str, Any]:
+async def allocate(
+    ctx: Context, held: Held, storage: Storage, resource: str, obj: Object, old: Frozen | None
+) -> dict[str, Any]:
     """The spec with families, addresses and ports filled in; `ctx.guards` holds the condition for writing it.
 
     Raises InvalidError when one is taken or out of range, InternalError when none is left.
@@ -57,7 +59,7 @@ async def allocate(ctx: Context, storage: Storage, resource: str, obj: Object, o
     wants_check = has_health_check(spec) and not has_health_check(before)
     if not (wants_addresses or wants_ports or wants_check):
         return spec
-    taken = await Taken.read(ctx.env, storage, resource)
+    taken = await held.taken(ctx.env, storage, resource)
     if wants_addresses:
         _take_addresses(spec, before, taken, name)
     if wants_ports:
@@ -69,31 +71,58 @@ async def allocate(ctx: Context, storage: Storage, resource: str, obj: Object, o
     return spec
 
 
-class Taken:
-    """What the Services in etcd hold, and what this request took already."""
+class Held:
+    """What the Services in etcd hold, kept by a server from one allocation to the next: only what changed is read."""
 
-    def __init__(self, env: Environment, services: Iterable[Object], guard: Compare) -> None:
-        self.guard = guard
-        self.addresses = env.services.address_allocators(env.features, env.addresses)
-        self.ports = env.services.port_allocator(env.addresses)
-        for service in services:
-            self._note(service["spec"])
+    def __init__(self) -> None:
+        self.addresses: dict[str, AddressAllocator] = {}
+        self.ports: PortAllocator | None = None
+        self._services: Mapping[int, Object] = {}  # by id(): an unchanged Service is the same object
+        self._counts: dict[str | int, int] = {}
 
-    @classmethod
-    async def read(cls, env: Environment, storage: Storage, resource: str) -> Taken:
-        """From every Service in etcd."""
+    async def taken(self, env: Environment, storage: Storage, resource: str) -> Taken:
+        """For one request, from every Service in etcd as it is now."""
+        if self.ports is None:
+            self.addresses = env.services.address_allocators(env.features, env.addresses)
+            self.ports = env.services.port_allocator(env.addresses)
         prefix = storage.layout.resource_prefix(resource)
         page = await storage.list(prefix)
-        return cls(env, page.items, Compare(prefix.encode(), "MOD", "LESS", page.revision + 1, prefix_end(prefix)))
+        now = {id(service): service for service in page.items}
+        for new in (service for key, service in now.items() if key not in self._services):
+            self._count(new["spec"], 1)
+        for gone in (service for key, service in self._services.items() if key not in now):
+            self._count(gone["spec"], -1)
+        self._services = now
+        guard = Compare(prefix.encode(), "MOD", "LESS", page.revision + 1, prefix_end(prefix))
+        addresses = {family: allocator.copy() for family, allocator in self.addresses.items()}
+        return Taken(addresses, self.ports.copy(), guard)
 
-    def _note(self, spec: Spec) -> None:
+    def _count(self, spec: Spec, change: int) -> None:
         """What an earlier range allowed, or two Services have, is no error here: the repair loop tells of it."""
-        for address in spec.get("clusterIPs") or ():
-            family = "IPv6" if ":" in address else "IPv4"
-            if address != "None" and family in self.addresses:
-                self.addresses[family].note(address)
-        for port in service_ports(spec):
-            self.ports.note(port)
+        assert self.ports is not None, "the allocators are there before anything is counted"
+        held: list[str | int] = [one for one in spec.get("clusterIPs") or () if one != "None"]
+        for one in [*held, *service_ports(spec)]:
+            count = self._counts.get(one, 0) + change
+            self._counts[one] = count
+            allocator: Any = self.ports if isinstance(one, int) else self.addresses.get(_family(one))
+            if allocator is not None and count == 1 and change > 0:
+                allocator.note(one)
+            if not count:
+                del self._counts[one]
+                if allocator is not None:
+                    allocator.release(one)
+
+
+class Taken(NamedTuple):
+    """What is taken, for one request, which takes more; the write holds only if `guard` does."""
+
+    addresses: Mapping[str, AddressAllocator]
+    ports: PortAllocator
+    guard: Compare
+
+
+def _family(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
 
 
 def _numbers(spec: Spec) -> list[int]:
