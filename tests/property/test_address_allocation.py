@@ -19,6 +19,8 @@ from k8slab.apiserver.allocators import (
     ip_iterator,
 )
 from k8slab.controllers.nodeipam import CIDRSet
+from k8slab.network.ipam import AlreadyExistsError, DoesNotExistError, IPAMError, IPPool
+from tests.unit.network.ipam_world import World
 
 CLUSTER = ip_network("10.0.0.0/27")
 PARTS = [str(part) for bits in range(25, 33) for part in ip_network("10.0.0.0/25").subnets(new_prefix=bits)]
@@ -168,3 +170,59 @@ def test_of_services_with_one_address_the_first_has_it(changes: list[tuple[str, 
             assert [address for address in wanted for one in found if address in one.message] == told
         held.check_invariants()
         assert [held.holder(address) for address in order] == [(queue or [""])[0] for queue in order.values()]
+
+
+# -- block IPAM -----------------------------------------------------------------------------------------------
+
+NODES = ["node-a", "node-b", "node-c"]
+DEEDS = st.lists(
+    st.one_of(
+        st.tuples(st.just("assign"), st.sampled_from(NODES), st.integers(0, 7), st.integers(1, 6)),
+        st.tuples(st.just("take"), st.sampled_from(NODES), st.integers(0, 7), st.integers(0, 35)),
+        st.tuples(st.just("release"), st.sampled_from(NODES), st.integers(0, 7), st.just(0)),
+        st.tuples(st.just("leave"), st.sampled_from(NODES), st.just(0), st.just(0)),
+    ),
+    max_size=25,
+)
+USABLE = [str(address) for address in ip_network("10.0.0.0/27")]
+
+
+def deed(world: World, owners: dict[str, str], word: str, node: str, pod: int, number: int) -> None:
+    """Do it, and check what it gave against a dict of addresses and their owners."""
+    client, handle = world.client(node), f"pod-{pod}"
+    free = [address for address in USABLE if address not in owners]
+    if word == "assign":
+        given = world.run(client.auto_assign(node, number, handle=handle)).addresses
+        assert len(given) == min(number, len(free)) and set(given) <= set(free), "free ones, as many as there are"
+        owners.update(dict.fromkeys(given, handle))
+    elif word == "take":
+        address = str(ip_network("10.0.0.0/26")[number])
+        try:
+            world.run(client.assign_ip(address, node, handle=handle))
+            assert address in free
+            owners[address] = handle
+        except (AlreadyExistsError, IPAMError):
+            assert address not in free, "somebody has it, or it is outside the pool"
+    elif word == "release":
+        mine = [address for address, owner in owners.items() if owner == handle]
+        try:
+            assert world.run(client.release_by_handle(handle)) == len(mine)
+        except DoesNotExistError:
+            assert not mine
+        for address in mine:
+            del owners[address]
+    else:
+        world.run(client.release_host_affinities(node))
+        assert node not in world.owners().values()
+
+
+@given(DEEDS)
+def test_block_ipam_gives_what_a_dict_of_addresses_has_left(deeds: list[tuple[str, str, int, int]]) -> None:
+    world = World(IPPool("default", "10.0.0.0/27", block_size=29), delay_ms=0)
+    owners: dict[str, str] = {}
+    for one in deeds:
+        deed(world, owners, *one)
+        world.check()
+        assert sorted(world.in_use()) == sorted(owners)
+        for handle in set(owners.values()):
+            assert sum(world.handles()[handle].values()) == list(owners.values()).count(handle)
