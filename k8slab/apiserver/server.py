@@ -26,6 +26,7 @@ from k8slab.api.scheme import (
 from k8slab.api.transport import HTTPCaller, Request
 from k8slab.apiserver.admission import Chain, Outside, plugins
 from k8slab.apiserver.admission.webhook.outside import Unreachable
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
 from k8slab.apiserver.handlers.http import Asked, Response, handle
@@ -46,6 +47,7 @@ from k8slab.apiserver.registry import (
     status_strategy_for,
     strategy_for,
 )
+from k8slab.apiserver.service_repair import ServiceRepair
 from k8slab.apiserver.storage import KV, Codec, CompactTurn, KeyExistsError, KeyLayout, SingleMember, Storage
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
@@ -75,6 +77,7 @@ class APIServer:
     system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
     older than `compact_every_ms` is compacted (0: never), by one of the servers that share it. `http`: the way to
     webhooks (without: nobody can be reached). `users`: uid and groups of users of whom the name does not tell.
+    `services`: the ranges of cluster IPs and node ports, the same for all servers of a store.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class APIServer:
         lane: str = "apiserver",
         http: HTTPCaller | None = None,
         users: Mapping[str, UserInfo] | None = None,
+        services: ServiceRanges | None = None,
     ) -> None:
         self.loop = loop
         self.name = name
@@ -110,7 +114,7 @@ class APIServer:
         self.codec.known = self.caches.known
         outside = Outside(loop, http or Unreachable(), self._start, self.equivalents, name, lane)
         self.chain = Chain(plugins(disabled, outside), self, loop.trace, lane=lane)
-        self.env = self._environment(users or {})
+        self.env = self._environment(users or {}, services or ServiceRanges())
         self.jitter = loop.stream(f"{name}/watch-timeouts")
         self._lane = lane
         self._watch_buffer = watch_buffer
@@ -130,19 +134,21 @@ class APIServer:
                 self._install(info)
         self.binding = BindingStore(self._stores[PODS])
         self.eviction = EvictionStore(self._stores[PODS], self._stores[PODDISRUPTIONBUDGETS])
+        self.repair = ServiceRepair(self, self.caches.of("services"), self.env.services, lane)
         self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
         if compact_every_ms:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
 
-    def _environment(self, users: Mapping[str, UserInfo]) -> Environment:
+    def _environment(self, users: Mapping[str, UserInfo], services: ServiceRanges) -> Environment:
         return Environment(
             clock=self.loop.clock,
             features=self.features,
             uids=self.loop.stream(f"{self.name}/uids"),
             names=self.loop.stream(f"{self.name}/names"),
             addresses=self.loop.stream(f"{self.name}/addresses"),
+            services=services,
             users=dict(users),
         )
 

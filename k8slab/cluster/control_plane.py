@@ -19,6 +19,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, ResourceInfo, gvk_of
 from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.apply import ApplyError, place_of
 from k8slab.cluster.calls import CallPoint, CountedTransport
@@ -67,6 +68,7 @@ class ControlPlane:
         self.kv: KV = SingleMember(loop, self.store) if etcd == 1 else self._members(etcd, network)
         self.http = SimulatedHTTP(loop)
         common: dict[str, Any] = {"features": features, "latency": latency, "network": network, "http": self.http}
+        common["services"] = ServiceRanges.of_flags(options)
         self.servers = [APIServer(loop, self.kv, name=f"apiserver/{n}", **common) for n in range(apiservers)]
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self.call_points: dict[str, CallPoint] = {}

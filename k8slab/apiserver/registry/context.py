@@ -15,6 +15,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR, ResourceInfo
 from k8slab.api.times import rfc3339
 from k8slab.apiserver.users import UserInfo, user_info
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.etcd import Compare
 from k8slab.sim import Clock
 
@@ -46,6 +47,7 @@ class Environment:
     uids: random.Random
     names: random.Random
     addresses: random.Random
+    services: ServiceRanges
     users: Mapping[str, UserInfo] = field(default_factory=dict)
 
     def user(self, name: str) -> UserInfo:
