@@ -26,6 +26,7 @@ from k8slab.api.scheme import (
 from k8slab.api.transport import HTTPCaller, Request
 from k8slab.apiserver.admission import Chain, Outside, plugins
 from k8slab.apiserver.admission.webhook.outside import Unreachable
+from k8slab.apiserver.aggregation import Aggregator
 from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
@@ -116,6 +117,7 @@ class APIServer:
         self.chain = Chain(plugins(disabled, outside), self, loop.trace, lane=lane)
         self.env = self._environment(users or {}, services or ServiceRanges())
         self.jitter = loop.stream(f"{name}/watch-timeouts")
+        self.aggregator = Aggregator(self)
         self._lane = lane
         self._watch_buffer = watch_buffer
         self._history = history
@@ -214,6 +216,9 @@ class APIServer:
 
     async def serve(self, request: Request, user: str = "") -> Answer:
         """Carry out any verb but watch. Raises StatusErrors."""
+        elsewhere = await self.aggregator.serve(request)
+        if elsewhere is not None:
+            return Answer(200, elsewhere)
         ctx = self._context(request, user)
         await self.caches.wait_ready()
         self._at_work[id(request)] = ctx
