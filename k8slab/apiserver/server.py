@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from k8slab.api.errors import BadRequestError, InternalError
 from k8slab.api.features import FeatureGates
-from k8slab.api.objects import Frozen, Object
+from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.api.scheme import (
     GVK,
     GVR,
@@ -56,6 +56,7 @@ from k8slab.sim import LatencyProfile, Loop, Task, latency_profile, matches, sle
 __all__ = ["APIServer", "Network"]
 
 BOOTSTRAP_RETRY_MS = 1_000
+LOOPBACK = "system:apiserver"
 _INDEXED = {"pods": "spec.nodeName"}
 
 
@@ -346,6 +347,18 @@ class APIServer:
     async def live(self, group_resource: str, namespace: str, name: str) -> Frozen | None:
         """An object as etcd has it."""
         return await self.storage.get(self.layout.key(group_resource, namespace, name))
+
+    async def replace_status(self, group_resource: str, obj: Object) -> Frozen:
+        """Write an object's status, as the server itself. Raises StatusErrors: 409 when `obj` is not the newest."""
+        gvr = next(gvr for gvr in self._stores if gvr.group_resource == group_resource)
+        metadata = obj["metadata"]
+        request = Request("update", gvr, metadata.get("namespace", ""), metadata["name"], "status", obj)
+        cause = self.loop.trace.current
+        try:
+            ctx = self._context(request, LOOPBACK)
+            return freeze((await serve(self, ctx, request)).object)  # type: ignore[no-any-return]
+        finally:
+            self.loop.trace.current = cause  # what the write led to is not what the request under way comes from
 
     # -- the beginning -----------------------------------------------------------------------------
 

@@ -1,14 +1,16 @@
 """Admission: plugins that may change a write, then plugins that may only refuse it.
 
->>> list(REGISTRY)[:5]
-['NamespaceLifecycle', 'ServiceAccount', 'TaintNodesByCondition', 'Priority', 'DefaultTolerationSeconds']
+>>> list(REGISTRY)[:4]
+['NamespaceLifecycle', 'ServiceAccount', 'TaintNodesByCondition', 'Priority']
 >>> plugins(disabled=("ServiceAccount",))[0].name
 'NamespaceLifecycle'
 
 A plugin is a class in a module of its own with a `name`, and `admit` (returns the changed object), `validate` (raises),
-or both. It is shown `Attributes`, and reads through a `Lister`.
+or both. It is shown `Attributes`, and reads through a `Lister`. `Chain` runs the plugins: the mutating ones in order,
+then, after the registry's defaults and validation, the validating ones. `Objects` is a Lister over a few objects: with
+it the chain runs alone, stage by stage.
 
-Simplified: LimitRanger, PodSecurity, ResourceQuota, webhooks and policies are not part of the chain.
+Simplified: of upstream's plugins those that are on by default and that something here depends on.
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ from k8slab.apiserver.admission.attributes import (
     Attributes,
     Lister,
     MutatingPlugin,
+    Reinvocation,
     ValidatingPlugin,
-    changed_fields,
     forbidden,
 )
-from k8slab.apiserver.admission.chain import Chain
+from k8slab.apiserver.admission.chain import Chain, Stage
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from k8slab.apiserver.admission.diff import Change, changed_fields, differences
 from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from k8slab.apiserver.admission.objects import Objects
 from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.service_account import ServiceAccount
@@ -36,16 +40,21 @@ __all__ = [
     "REGISTRY",
     "Attributes",
     "Chain",
+    "Change",
     "DefaultTolerationSeconds",
     "Lister",
     "MutatingPlugin",
     "NamespaceLifecycle",
+    "Objects",
     "PodTopologyLabels",
     "Priority",
+    "Reinvocation",
     "ServiceAccount",
+    "Stage",
     "TaintNodesByCondition",
     "ValidatingPlugin",
     "changed_fields",
+    "differences",
     "forbidden",
     "plugins",
 ]

@@ -49,8 +49,8 @@ class Environment:
 
 @dataclass(slots=True)
 class Context:
-    """One request. `warnings` collects what goes into the `Warning` header, `guards` further conditions of the write:
-    when one does not hold, the write is computed anew."""
+    """One request. `warnings` collects what goes into the `Warning` header, `audit` the annotations of its audit event,
+    `guards` further conditions of the write: when one does not hold, the write is computed anew."""
 
     env: Environment
     info: ResourceInfo
@@ -63,6 +63,7 @@ class Context:
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     guards: list[Compare] = field(default_factory=list)
+    audit: dict[str, str] = field(default_factory=dict)
 
     @property
     def gvr(self) -> GVR:
