@@ -1,7 +1,7 @@
 """Admission: plugins that may change a write, then plugins that may only refuse it.
 
 >>> list(REGISTRY)[:4]
-['NamespaceLifecycle', 'ServiceAccount', 'TaintNodesByCondition', 'Priority']
+['NamespaceLifecycle', 'LimitRanger', 'ServiceAccount', 'NodeRestriction']
 >>> plugins(disabled=("ServiceAccount",))[0].name
 'NamespaceLifecycle'
 
@@ -29,10 +29,14 @@ from k8slab.apiserver.admission.attributes import (
 from k8slab.apiserver.admission.chain import Chain, Stage
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.diff import Change, changed_fields, differences
+from k8slab.apiserver.admission.limit_ranger import LimitRanger
 from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from k8slab.apiserver.admission.node_restriction import NodeRestriction
 from k8slab.apiserver.admission.objects import Objects
+from k8slab.apiserver.admission.pod_security import PodSecurity
 from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.priority import Priority
+from k8slab.apiserver.admission.resource_quota import ResourceQuota
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 
@@ -42,13 +46,17 @@ __all__ = [
     "Chain",
     "Change",
     "DefaultTolerationSeconds",
+    "LimitRanger",
     "Lister",
     "MutatingPlugin",
     "NamespaceLifecycle",
+    "NodeRestriction",
     "Objects",
+    "PodSecurity",
     "PodTopologyLabels",
     "Priority",
     "Reinvocation",
+    "ResourceQuota",
     "ServiceAccount",
     "Stage",
     "TaintNodesByCondition",
@@ -61,11 +69,15 @@ __all__ = [
 
 REGISTRY: dict[str, type[Any]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
+    "LimitRanger": LimitRanger,
     "ServiceAccount": ServiceAccount,
+    "NodeRestriction": NodeRestriction,
     "TaintNodesByCondition": TaintNodesByCondition,
+    "PodSecurity": PodSecurity,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTopologyLabels": PodTopologyLabels,
+    "ResourceQuota": ResourceQuota,
 }
 """Plugins by name, in the order they run."""
 

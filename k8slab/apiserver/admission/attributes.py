@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from k8slab.api.errors import ForbiddenError
+from k8slab.api.errors import ForbiddenError, InternalError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR
 from k8slab.apiserver.registry import Context
 from k8slab.sim import Loop
 
-__all__ = ["Attributes", "Lister", "MutatingPlugin", "Reinvocation", "ValidatingPlugin", "forbidden"]
+__all__ = ["Attributes", "Lister", "MutatingPlugin", "Reinvocation", "ValidatingPlugin", "forbidden", "internal"]
 
 
 @dataclass(slots=True)
@@ -117,3 +117,8 @@ def forbidden(attributes: Attributes, why: str) -> ForbiddenError:
     metadata = (attributes.object or {}).get("metadata") or {}
     name = attributes.name or metadata.get("generateName") or "Unknown"
     return ForbiddenError.of(gvr.resource, name, why, gvr.group)
+
+
+def internal(why: str) -> InternalError:
+    """500, the server's own fault."""
+    return InternalError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})

@@ -34,6 +34,7 @@ __all__ = ["MUTATING", "VALIDATING", "Chain", "Stage"]
 
 MUTATING, VALIDATING = "mutating", "validating"
 _REFUSAL = 80
+_NOT_TOLD = ("pod-security.kubernetes.io/enforce-policy",)  # every Pod has it
 
 
 class Stage(NamedTuple):
@@ -146,10 +147,10 @@ class Chain:
         audit = attributes.context.audit
         if len(audit) == known or not self._trace.on:
             return
-        for key in list(audit)[known:]:
-            self._trace.emit(
-                "admission.audit", self._lane, key=_key(attributes), annotation=key, value=cut(audit[key], _REFUSAL)
-            )
+        for name in list(audit)[known:]:
+            if name not in _NOT_TOLD:
+                value = cut(audit[name], _REFUSAL)
+                self._trace.emit("admission.audit", self._lane, key=_key(attributes), annotation=name, value=value)
 
 
 def _key(attributes: Attributes) -> str:
