@@ -123,6 +123,7 @@ _CONTROLLERS = {
     "taint-eviction": "the taint eviction controller",
     "namespace": "the namespace controller",
     "serviceaccount": "the ServiceAccount controller",
+    "resourcequota": "the ResourceQuota controller",
     "root-ca": "the root CA publisher",
     "ttl": "the node TTL controller",
     "informers": "an informer of the controller manager",

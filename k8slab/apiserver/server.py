@@ -70,9 +70,10 @@ class APIServer:
     """One API server over a key-value store (`KV`, or an etcd `Store` taken as its only member).
 
     Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
-    connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
-    system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
-    older than `compact_every_ms` is compacted (0: never), by one of the servers that share it.
+    connections that `transport` makes. `disabled` names admission plugins that are off, `enabled` plugins that are on
+    though they are off by default. `bootstrap` creates the system namespaces, the `kubernetes` Service and the system
+    priority classes, as a new server does. History in etcd older than `compact_every_ms` is compacted (0: never), by
+    one of the servers that share it.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class APIServer:
         latency: str | LatencyProfile = "none",
         network: Network | None = None,
         disabled: Iterable[str] = (),
+        enabled: Iterable[str] = (),
         bootstrap: bool = True,
         watch_buffer: int = 1_000,
         history: int = 10_240,
@@ -104,7 +106,7 @@ class APIServer:
         self.storage = Storage(self.kv, self.codec, self.layout, loop.trace)
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
         self.codec.known = self.caches.known
-        self.chain = Chain(plugins(disabled), self, loop.trace, lane=lane)
+        self.chain = Chain(plugins(disabled, enabled), self, loop.trace, lane=lane)
         self.env = Environment(
             clock=loop.clock,
             features=self.features,

@@ -27,6 +27,7 @@ from k8slab.apiserver.admission.attributes import (
     forbidden,
 )
 from k8slab.apiserver.admission.chain import Chain, Stage
+from k8slab.apiserver.admission.default_storage_class import DefaultStorageClass
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.diff import Change, changed_fields, differences
 from k8slab.apiserver.admission.limit_ranger import LimitRanger
@@ -38,13 +39,16 @@ from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.resource_quota import ResourceQuota
 from k8slab.apiserver.admission.service_account import ServiceAccount
+from k8slab.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 
 __all__ = [
+    "OFF_BY_DEFAULT",
     "REGISTRY",
     "Attributes",
     "Chain",
     "Change",
+    "DefaultStorageClass",
     "DefaultTolerationSeconds",
     "LimitRanger",
     "Lister",
@@ -59,6 +63,7 @@ __all__ = [
     "ResourceQuota",
     "ServiceAccount",
     "Stage",
+    "StorageObjectInUseProtection",
     "TaintNodesByCondition",
     "ValidatingPlugin",
     "changed_fields",
@@ -76,16 +81,26 @@ REGISTRY: dict[str, type[Any]] = {
     "PodSecurity": PodSecurity,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
+    "DefaultStorageClass": DefaultStorageClass,
+    "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "PodTopologyLabels": PodTopologyLabels,
     "ResourceQuota": ResourceQuota,
 }
 """Plugins by name, in the order they run."""
 
 
-def plugins(disabled: Iterable[str] = ()) -> list[Any]:
-    """One of each plugin that is not disabled. ValueError for a name that is not in the registry."""
-    off = list(disabled)
-    for name in off:
+OFF_BY_DEFAULT = ("StorageObjectInUseProtection",)
+"""Plugins that run only when they are enabled."""
+
+
+def plugins(disabled: Iterable[str] = (), enabled: Iterable[str] = ()) -> list[Any]:
+    """One of each plugin that is on: by default, or because it is `enabled`, and not disabled.
+
+    ValueError for a name that is not in the registry.
+    """
+    off, on = list(disabled), list(enabled)
+    for name in (*off, *on):
         if name not in REGISTRY:
             raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
+    off += [name for name in OFF_BY_DEFAULT if name not in on]
     return [kind() for name, kind in REGISTRY.items() if name not in off]
