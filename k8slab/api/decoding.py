@@ -170,8 +170,8 @@ def _struct(value: Any, name: str, dropped: list[str], known: Mapping[str, Any] 
                     e.struct = e.struct or name.partition(".")[2]
                     e.steps.append(key)
                     raise
-            if item or field.pointer or field.code in "#I" or not (field.omit_empty or field.code == "["):
-                result[key] = item  # an empty list is nil once it was stored, and written as null or not at all
+            if item or not field.omit_empty or field.pointer or field.code in "#I":
+                result[key] = item
     for key, zero in _always(name):
         if key not in result:
             result[key] = zero()

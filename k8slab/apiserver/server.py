@@ -57,6 +57,7 @@ __all__ = ["APIServer", "Network"]
 
 BOOTSTRAP_RETRY_MS = 1_000
 LOOPBACK = "system:apiserver"
+LOOPBACK_MS = 1
 _INDEXED = {"pods": "spec.nodeName"}
 
 
@@ -351,11 +352,15 @@ class APIServer:
         return await self.storage.get(self.layout.key(group_resource, namespace, name))
 
     async def replace_status(self, group_resource: str, obj: Object) -> Frozen:
-        """Write an object's status, as the server itself. Raises StatusErrors: 409 when `obj` is not the newest."""
+        """Write an object's status, as the server itself: a request over its loopback, which takes a millisecond.
+
+        Raises StatusErrors: 409 when `obj` is not the newest.
+        """
         gvr = next(gvr for gvr in self._stores if gvr.group_resource == group_resource)
         metadata = obj["metadata"]
         request = Request("update", gvr, metadata.get("namespace", ""), metadata["name"], "status", obj)
         cause = self.loop.trace.current
+        await sleep(LOOPBACK_MS)
         try:
             ctx = self._context(request, LOOPBACK)
             return freeze((await serve(self, ctx, request)).object)  # type: ignore[no-any-return]

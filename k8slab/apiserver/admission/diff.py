@@ -80,7 +80,7 @@ def _walk(new: object, old: object, path: str) -> Iterator[Change]:
         for name, value in new.items():
             yield from _walk(value, old.get(name), _key(path, name))
         for name, value in old.items():
-            if name not in new:
+            if name not in new and value is not None:
                 yield Change(_key(path, name), _scalar(value), None)
     elif isinstance(new, list) and isinstance(old, list):
         for i, value in enumerate(new):
