@@ -126,11 +126,7 @@ class APIServer:
         self._tasks: dict[int, Task] = {}
         self._live = 0
         self._streams: dict[int, EventStream] = {}
-        for info in gated_resources(self.features.enabled):
-            self.scheme.register(info)
-        for info in self.scheme:
-            if "list" in info.verbs and info.gvr.resource != "componentstatuses":
-                self._install(info)
+        self._install_all()
         self.binding = BindingStore(self._stores[PODS])
         self.eviction = EvictionStore(self._stores[PODS], self._stores[PODDISRUPTIONBUDGETS])
         self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
@@ -140,6 +136,13 @@ class APIServer:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
 
     # -- resources ---------------------------------------------------------------------------------
+
+    def _install_all(self) -> None:
+        for info in gated_resources(self.features.enabled):
+            self.scheme.register(info)
+        for info in self.scheme:
+            if "list" in info.verbs and info.gvr.resource != "componentstatuses":
+                self._install(info)
 
     def _install(self, info: ResourceInfo) -> None:
         strategy = strategy_for(info)

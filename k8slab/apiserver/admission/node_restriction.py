@@ -254,7 +254,9 @@ def _namespace_of(key: str) -> str:
 
 def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     """Of the labels that change those that a kubelet may not touch, by name."""
-    changed = sorted(key for key in {*new, *old} if new.get(key) != old.get(key) or (key in new) != (key in old))
+    changed = sorted(
+        key for key in dict.fromkeys((*new, *old)) if new.get(key) != old.get(key) or (key in new) != (key in old)
+    )
     return [key for key in changed if _is_forbidden(key)]
 
 
