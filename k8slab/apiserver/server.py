@@ -23,13 +23,14 @@ from k8slab.api.scheme import (
     Subresource,
     gated_resources,
 )
-from k8slab.api.transport import Request
-from k8slab.apiserver.admission import Chain, plugins
+from k8slab.api.transport import HTTPCaller, Request
+from k8slab.apiserver.admission import Chain, Outside, plugins
+from k8slab.apiserver.admission.webhook.outside import Unreachable
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
 from k8slab.apiserver.handlers.http import Asked, Response, handle
 from k8slab.apiserver.handlers.listing import list_objects, open_watch
-from k8slab.apiserver.handlers.options import ListOptions
+from k8slab.apiserver.handlers.options import ListOptions, write_options
 from k8slab.apiserver.handlers.routing import not_served
 from k8slab.apiserver.handlers.verbs import Answer, serve
 from k8slab.apiserver.registry import (
@@ -48,6 +49,7 @@ from k8slab.apiserver.registry import (
 from k8slab.apiserver.storage import KV, Codec, CompactTurn, KeyExistsError, KeyLayout, SingleMember, Storage
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
+from k8slab.apiserver.users import UserInfo
 from k8slab.apiserver.watchcache import WatchCache
 from k8slab.etcd import EtcdError
 from k8slab.etcd import Store as EtcdStore
@@ -74,7 +76,8 @@ class APIServer:
     connections that `transport` makes. `disabled` names admission plugins that are off, `enabled` plugins that are on
     though they are off by default. `bootstrap` creates the system namespaces, the `kubernetes` Service and the system
     priority classes, as a new server does. History in etcd older than `compact_every_ms` is compacted (0: never), by
-    one of the servers that share it.
+    one of the servers that share it. `http`: the way to webhooks (without: nobody can be reached). `users`: uid and
+    groups of users of whom the name does not tell.
     """
 
     def __init__(
@@ -93,6 +96,8 @@ class APIServer:
         history: int = 10_240,
         compact_every_ms: int = 300_000,
         lane: str = "apiserver",
+        http: HTTPCaller | None = None,
+        users: Mapping[str, UserInfo] | None = None,
     ) -> None:
         self.loop = loop
         self.name = name
@@ -107,14 +112,9 @@ class APIServer:
         self.storage = Storage(self.kv, self.codec, self.layout, loop.trace)
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
         self.codec.known = self.caches.known
-        self.chain = Chain(plugins(disabled, enabled), self, loop.trace, lane=lane)
-        self.env = Environment(
-            clock=loop.clock,
-            features=self.features,
-            uids=loop.stream(f"{name}/uids"),
-            names=loop.stream(f"{name}/names"),
-            addresses=loop.stream(f"{name}/addresses"),
-        )
+        outside = Outside(loop, http or Unreachable(), self._start, self.equivalents, name, lane)
+        self.chain = Chain(plugins(disabled, outside, enabled=enabled), self, loop.trace, lane=lane)
+        self.env = self._environment(users or {})
         self.jitter = loop.stream(f"{name}/watch-timeouts")
         self._lane = lane
         self._watch_buffer = watch_buffer
@@ -125,6 +125,7 @@ class APIServer:
         self._watch_delays: dict[str, int] = {}
         self._tasks: dict[int, Task] = {}
         self._live = 0
+        self._at_work: dict[int, Context] = {}
         self._streams: dict[int, EventStream] = {}
         self._install_all()
         self.binding = BindingStore(self._stores[PODS])
@@ -134,6 +135,16 @@ class APIServer:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
+
+    def _environment(self, users: Mapping[str, UserInfo]) -> Environment:
+        return Environment(
+            clock=self.loop.clock,
+            features=self.features,
+            uids=self.loop.stream(f"{self.name}/uids"),
+            names=self.loop.stream(f"{self.name}/names"),
+            addresses=self.loop.stream(f"{self.name}/addresses"),
+            users=dict(users),
+        )
 
     # -- resources ---------------------------------------------------------------------------------
 
@@ -206,6 +217,7 @@ class APIServer:
         """Carry out any verb but watch. Raises StatusErrors."""
         ctx = self._context(request, user)
         await self.caches.wait_ready()
+        self._at_work[id(request)] = ctx
         try:
             return await serve(self, ctx, request)
         except TimeoutError as error:
@@ -215,6 +227,19 @@ class APIServer:
             raise InternalError(str(error), reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
+        finally:
+            self._at_work.pop(id(request), None)
+
+    def waits_outside(self, request: Request) -> bool:
+        """Whether a request is being worked on, and waits for somebody outside (a webhook) to answer."""
+        ctx = self._at_work.get(id(request))
+        return ctx is not None and ctx.waits_outside > 0
+
+    def equivalents(self, gvr: GVR) -> list[tuple[GVR, GVK]]:
+        """The other versions and groups under which the objects of a resource are served."""
+        stored_as = self.layout.stored_as(gvr.group_resource)
+        stores = [store for store in self._stores.values() if store.stored_as == stored_as]
+        return [(store.info.gvr, store.info.gvk) for store in stores if store.info.gvr != gvr]
 
     async def open_watch(self, request: Request, connection: Connection, user: str = "") -> EventStream:
         """Open a watch. Raises StatusErrors; history that is gone comes as an ERROR event of the stream."""
@@ -273,6 +298,7 @@ class APIServer:
             name=request.name,
             subresource=request.subresource,
             user=user,
+            options=write_options(request),
         )
 
     def _tell(self, request: Request) -> None:
@@ -315,6 +341,11 @@ class APIServer:
         """Handle a request in a task of this server."""
         if self.alive:
             self._keep(self.loop.spawn(f"{self.name}/handle", handle, delay_ms=delay_ms))
+
+    def _start(self, name: str, job: Callable[[], Coroutine[Any, Any, Any]]) -> Task:
+        task = self.loop.spawn(f"{self.name}/{name}", job)
+        self._keep(task)
+        return task
 
     def _keep(self, task: Task) -> None:
         if len(self._tasks) >= 2 * self._live + 64:

@@ -158,9 +158,14 @@ class InProcessTransport:
 
     def _expire(self) -> None:
         self._sweeping = False
+        patient: list[tuple[int, Future[Any], Request]] = []
         while self._deadlines and (self._deadlines[0][1].done or self._deadlines[0][0] <= self._loop.clock.now_ms):
-            _, future, _ = self._deadlines.popleft()
-            future.fail(self._timeout())
+            due_ms, future, request = self._deadlines.popleft()
+            if self.server.waits_outside(request) and not self._is_cut(self.server.name, self.client):
+                patient.append((due_ms + self.timeout_ms, future, request))  # the connection lives: the client waits
+            else:
+                future.fail(self._timeout())
+        self._deadlines.extend(patient)  # later than all that are there: each waits as long
         self._sweep()
 
     # -- trace -------------------------------------------------------------------------------------

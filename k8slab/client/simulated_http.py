@@ -31,7 +31,7 @@ from k8slab.sim.loop import Future, Loop, sleep
 __all__ = ["HTTPHandler", "SimulatedHTTP"]
 
 HTTPHandler = Callable[[str, str, bytes], "HTTPResponse | Awaitable[HTTPResponse]"]
-"""(method, path below the prefix, body) -> response, or what brings it later."""
+"""(method, path below the prefix with its query, body) -> response, or what brings it later."""
 
 
 class _Server(NamedTuple):
@@ -60,7 +60,8 @@ class SimulatedHTTP:
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes, timeout_ms: int) -> HTTPResponse:
         """Raises ConnectionError where nobody listens, TimeoutError after `timeout_ms`."""
-        prefix = max((p for p in self._servers if url == p or url.startswith(f"{p}/")), key=len, default=None)
+        place = url.partition("?")[0]
+        prefix = max((p for p in self._servers if place == p or place.startswith(f"{p}/")), key=len, default=None)
         if prefix is None:
             raise ConnectionError(f"dial tcp {urlsplit(url).netloc}: connect: connection refused")
         server, path = self._servers[prefix], url.removeprefix(prefix)

@@ -342,7 +342,7 @@ class Cluster:
 
     @property
     def http(self) -> SimulatedHTTP:
-        """Where extenders are found: `http.serve(url_prefix, handler, delay_ms=20)`."""
+        """Where extenders and webhooks are found: `http.serve(url_prefix, handler, delay_ms=20)`."""
         return self.control_plane.http
 
     def add_scheduler(self, name: str, **options: Any) -> None:

@@ -67,10 +67,9 @@ class ControlPlane:
         self.etcd: EtcdCluster | None = None
         self.store = Store()
         self.kv: KV = SingleMember(loop, self.store) if etcd == 1 else self._members(etcd, network)
-        self.servers = [
-            APIServer(loop, self.kv, name=f"apiserver/{n}", features=features, latency=latency, network=network)
-            for n in range(apiservers)
-        ]
+        self.http = SimulatedHTTP(loop)
+        common: dict[str, Any] = {"features": features, "latency": latency, "network": network, "http": self.http}
+        self.servers = [APIServer(loop, self.kv, name=f"apiserver/{n}", **common) for n in range(apiservers)]
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self._first = FirstObject(self.store, self.server.layout, self._start_late)
         self._context: ControllerContext | None = None
@@ -78,7 +77,6 @@ class ControlPlane:
         self._build_scheduler = scheduler or Scheduler
         self._of_scheduler: dict[str, Any] = {"config": scheduler_config} if scheduler_config is not None else {}
         self.manager = Process(loop, "kcm", self._start_controllers)
-        self.http = SimulatedHTTP(loop)
         self.scheduler = Process(loop, "scheduler", self._start_scheduler)
         self.more_schedulers: dict[str, Process] = {}
         for kind in definitions:

@@ -16,10 +16,12 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import thaw
 from k8slab.apiserver import APIServer, Frames, Response
 from k8slab.apiserver.admission import OFF_BY_DEFAULT
+from k8slab.apiserver.users import UserInfo
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.controllers import REGISTRY, ControllerContext
 from k8slab.etcd import Store
 from k8slab.sim import Component, Loop
+from tests.conformance.webhook_backend import Backend
 
 Json = Any
 CONTROLLERS = (
@@ -30,6 +32,8 @@ CONTROLLERS = (
     "resourcequota-controller",
 )
 ROOT_CA = "-----BEGIN CERTIFICATE-----\n"
+USERS = {"admin": UserInfo("admin", "admin-uid", ("system:masters", "system:authenticated"))}
+"""Whose token the recording used."""
 BAD_TOKEN = "abc"
 """Stands for a continue token that never was one."""
 
@@ -42,6 +46,7 @@ class Scenario:
         self.loop = Loop(seed=1)
         self.etcd = Store()
         self.servers = 0
+        self.hooks = Backend(self.loop) if "hooks" in doc else None
         self.server = self._start()
         self.loop.run(for_ms=100)
         self.answers: list[dict[str, Json]] = []
@@ -52,7 +57,8 @@ class Scenario:
     def _start(self) -> APIServer:
         """A server, and the controllers that ran beside the recorded one."""
         self.servers += 1
-        server = APIServer(self.loop, self.etcd, name=f"apiserver/{self.servers}", enabled=OFF_BY_DEFAULT)
+        name = f"apiserver/{self.servers}"
+        server = APIServer(self.loop, self.etcd, name=name, enabled=OFF_BY_DEFAULT, http=self.hooks, users=USERS)
         self.component = Component(self.loop, "kcm")
         client = Client(server.transport("kcm"))
         informers = SharedInformerFactory(self.loop, self.component, client)
@@ -78,6 +84,8 @@ class Scenario:
             due = start_ms + round(step["t"] * 1000)
             self.loop.run(for_ms=max(2, due - self.loop.clock.now_ms))
             self.answers.append(self._step(step))
+            if self.hooks is not None and "webhook_calls" in step:
+                self.answers[-1]["webhook_calls"] = self.hooks.taken()
             self._learn(step["response"], self.answers[-1])
             yield f"step {index}", self.answers[-1]
         self._open_watches()
@@ -135,7 +143,8 @@ class Scenario:
             return {**answer, "body": text}
 
     def _call(self, method: str, path: str, query: dict[str, str], headers: dict[str, str], body: bytes) -> Response:
-        task = self.loop.spawn("you", self.server.handle(method, path, query, headers, body))
+        user = "admin" if self.hooks is not None else "system:admin"
+        task = self.loop.spawn("you", self.server.handle(method, path, query, headers, body, user=user))
         self.loop.run(for_ms=1)
         for _ in range(10):
             if task.done:

@@ -21,6 +21,7 @@ from typing import Any
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import (
+    admission_webhooks,
     autoscaling,
     batch,
     core,
@@ -55,7 +56,10 @@ Object = Mapping[str, Any]
 Create = Callable[[Object], list[Cause]]
 Update = Callable[[Object, Object], list[Cause]]
 
+_ADMISSION = "admissionregistration.k8s.io"
 _CREATE: dict[tuple[str, str], Create] = {
+    (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_create,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_create,
     ("", "ConfigMap"): core.validate_config_map_create,
     ("", "LimitRange"): core.validate_limit_range,
     ("", "Namespace"): core.validate_namespace_create,
@@ -92,6 +96,8 @@ _CREATE: dict[tuple[str, str], Create] = {
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
+    (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_update,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_update,
     ("", "ConfigMap"): core.validate_config_map_update,
     ("", "Node"): core.validate_node_update,
     ("", "PersistentVolumeClaim"): core.validate_claim_update,
@@ -119,6 +125,8 @@ _UPDATE: dict[tuple[str, str], Update] = {
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {
+    (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_update,
+    (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_update,
     ("", "Namespace"): core.validate_namespace_status_update,
     ("", "Node"): core.validate_node_update,
     ("", "Pod"): pod_update.validate_pod_status_update,

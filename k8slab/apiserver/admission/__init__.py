@@ -41,10 +41,12 @@ from k8slab.apiserver.admission.resource_quota import ResourceQuota
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from k8slab.apiserver.admission.webhook import MutatingAdmissionWebhook, Outside, ValidatingAdmissionWebhook
 
 __all__ = [
     "OFF_BY_DEFAULT",
     "REGISTRY",
+    "WEBHOOKS",
     "Attributes",
     "Chain",
     "Change",
@@ -52,10 +54,12 @@ __all__ = [
     "DefaultTolerationSeconds",
     "LimitRanger",
     "Lister",
+    "MutatingAdmissionWebhook",
     "MutatingPlugin",
     "NamespaceLifecycle",
     "NodeRestriction",
     "Objects",
+    "Outside",
     "PodSecurity",
     "PodTopologyLabels",
     "Priority",
@@ -65,6 +69,7 @@ __all__ = [
     "Stage",
     "StorageObjectInUseProtection",
     "TaintNodesByCondition",
+    "ValidatingAdmissionWebhook",
     "ValidatingPlugin",
     "changed_fields",
     "differences",
@@ -84,23 +89,27 @@ REGISTRY: dict[str, type[Any]] = {
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "PodTopologyLabels": PodTopologyLabels,
+    "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
+    "ValidatingAdmissionWebhook": ValidatingAdmissionWebhook,
     "ResourceQuota": ResourceQuota,
 }
 """Plugins by name, in the order they run."""
 
+WEBHOOKS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+"""Plugins that call out: made with an `Outside`."""
 
 OFF_BY_DEFAULT = ("StorageObjectInUseProtection",)
 """Plugins that run only when they are enabled."""
 
 
-def plugins(disabled: Iterable[str] = (), enabled: Iterable[str] = ()) -> list[Any]:
+def plugins(disabled: Iterable[str] = (), outside: Outside | None = None, *, enabled: Iterable[str] = ()) -> list[Any]:
     """One of each plugin that is on: by default, or because it is `enabled`, and not disabled.
 
-    ValueError for a name that is not in the registry.
+    Without an `outside` no webhook can be reached. ValueError for a name that is not in the registry.
     """
     off, on = list(disabled), list(enabled)
     for name in (*off, *on):
         if name not in REGISTRY:
             raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
     off += [name for name in OFF_BY_DEFAULT if name not in on]
-    return [kind() for name, kind in REGISTRY.items() if name not in off]
+    return [kind(outside) if name in WEBHOOKS else kind() for name, kind in REGISTRY.items() if name not in off]

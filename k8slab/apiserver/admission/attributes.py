@@ -1,7 +1,7 @@
 """What an admission plugin is shown, and how it refuses, warns and annotates.
 
 Upstream: apiserver/pkg/admission/{attributes,interfaces,errors,reinvocation}.go
-Simplified: audit annotations end in the trace, since there is no audit log; a user's groups follow from the name.
+Simplified: audit annotations end in the trace, since there is no audit log.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 The authorizer decides which requests of a node are looked at at all; only this plugin sees what is in them.
 
 Upstream: plugin/pkg/admission/noderestriction/admission.go, kubelet/pkg/apis/well_known_labels.go
-Simplified: any user named `system:node:…` is in the group `system:nodes`; tokens are not served, so there is nothing to
-    check about them; a difference in a claim is not printed.
+Simplified: tokens are not served, so there is nothing to check about them; a difference in a claim is not printed.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from k8slab.apiserver.admission.attributes import Attributes, Lister, forbidden
 __all__ = ["NodeRestriction", "is_kubelet_label", "node_of"]
 
 USER_PREFIX = "system:node:"
+NODES_GROUP = "system:nodes"
 MIRROR = "kubernetes.io/config.mirror"
 NODE_RESTRICTION = "node-restriction.kubernetes.io"
 _NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
@@ -50,7 +50,7 @@ class NodeRestriction:
     async def admit(self, attributes: Attributes, lister: Lister) -> None:
         """Refuses; changes nothing. It runs with the mutating plugins, as upstream's does."""
         node = node_of(attributes.user)
-        if node is None:
+        if node is None or NODES_GROUP not in attributes.context.env.user(attributes.user).groups:
             return
         if not node:
             raise forbidden(attributes, f"could not determine node from user {go_quote(attributes.user)}")

@@ -6,15 +6,16 @@ Upstream: apimachinery/pkg/apis/meta/internalversion/validation/validation.go, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from k8slab.api.errors import BadRequestError, Cause, InvalidError
 from k8slab.api.fields import FieldSelector
 from k8slab.api.labels import Selector, go_quote, parse_int64, parse_selector, parse_uint64
+from k8slab.api.transport import Request
 from k8slab.apiserver.handlers.routing import is_true
 from k8slab.apiserver.registry import parse_fields
 
-__all__ = ["ListOptions", "check_write_options", "parse_resource_version"]
+__all__ = ["ListOptions", "check_write_options", "parse_resource_version", "write_options"]
 
 _MATCH = "resourceVersionMatch"
 _FORBIDDEN = "FieldValueForbidden"
@@ -140,6 +141,19 @@ def parse_resource_version(text: str) -> int:
         return parse_uint64(text)
     except ValueError as error:
         raise ValueError(f"resourceVersion: Invalid value: {go_quote(text)}: {error}") from None
+
+
+def write_options(request: Request) -> dict[str, Any]:
+    """The fields of CreateOptions, UpdateOptions or DeleteOptions that a request sets, as admission sees them."""
+    given: Mapping[str, Any] = request.params
+    if request.verb in ("delete", "deletecollection") and isinstance(request.body, Mapping) and request.body:
+        return {name: request.body[name] for name in _DELETE_OPTIONS if request.body.get(name) is not None}
+    found = {name: given[name] for name in _WRITE_OPTIONS if given.get(name)}
+    return found | ({"dryRun": ["All"]} if given.get("dryRun") else {})
+
+
+_WRITE_OPTIONS = ("fieldManager", "fieldValidation", "propagationPolicy")
+_DELETE_OPTIONS = ("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun")
 
 
 def check_write_options(params: Mapping[str, str], kind: str) -> bool:

@@ -287,8 +287,13 @@ async def _act(
     body = _mapping(request.body)
     if body is None:
         raise BadRequestError(f"body: expected {expected}, got {type(request.body).__name__}")
-    admitted = await server.chain.admit(Attributes(ctx, "CREATE", body, None))
-    return Answer(201, await create(ctx, admitted or body))
+    kind = ctx.info.subresources[request.subresource].gvk if request.subresource else ctx.info.gvk
+    obj = draft_of({"kind": kind.kind, "apiVersion": kind.api_version, **body})
+    ensure_namespace(ctx, obj)
+    attributes = Attributes(ctx, "CREATE", obj, None)
+    admitted = await server.chain.admit(attributes) or obj
+    await server.chain.validate(Attributes(ctx, "CREATE", admitted, None))
+    return Answer(201, await create(ctx, admitted))
 
 
 async def _scale(server: APIServer, ctx: Context, request: Request) -> Answer:
@@ -298,17 +303,18 @@ async def _scale(server: APIServer, ctx: Context, request: Request) -> Answer:
     kind = "UpdateOptions" if request.verb == "update" else "PatchOptions"
     ctx.dry_run = check_write_options(request.params, kind)
 
-    async def updated(existing: Object | None) -> Object:
+    async def updated(existing: Frozen | None) -> Object:
         assert existing is not None, "scales are not created"
+        gvk = ctx.info.subresources["scale"].gvk
         if request.verb == "update":
             body = _mapping(request.body)
             if body is None:
                 raise BadRequestError(f"body: expected a Scale, got {type(request.body).__name__}")
             _check_name(draft_of(body), ctx.name)
-            return body
-        gvk = ctx.info.subresources["scale"].gvk
-        patched, _ = apply_patch(existing, request.body, request.patch_type, gvk)
-        return patched
+            scale = {"kind": gvk.kind, "apiVersion": gvk.api_version, **body}
+        else:
+            scale, _ = apply_patch(existing, request.body, request.patch_type, gvk)  # type: ignore[assignment]
+        return await _admit(server, ctx, draft_of(scale), existing)
 
     return Answer(200, await scales.update(ctx, updated, _validator(server, ctx)))
 

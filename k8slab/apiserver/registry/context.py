@@ -14,6 +14,7 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR, ResourceInfo
 from k8slab.api.times import rfc3339
+from k8slab.apiserver.users import UserInfo, user_info
 from k8slab.etcd import Compare
 from k8slab.sim import Clock
 
@@ -45,12 +46,18 @@ class Environment:
     uids: random.Random
     names: random.Random
     addresses: random.Random
+    users: Mapping[str, UserInfo] = field(default_factory=dict)
+
+    def user(self, name: str) -> UserInfo:
+        """Uid and groups of a user."""
+        return self.users.get(name) or user_info(name)
 
 
 @dataclass(slots=True)
 class Context:
-    """One request. `warnings` collects what goes into the `Warning` header, `audit` the annotations of its audit event,
-    `guards` further conditions of the write: when one does not hold, the write is computed anew."""
+    """One request. `options`: its CreateOptions, UpdateOptions or DeleteOptions. `warnings` collects what goes into the
+    `Warning` header, `audit` annotations of its audit event, `guards` further conditions of the write: when one does
+    not hold, the write is computed anew. `waits_outside`: how many answers from outside it waits for now."""
 
     env: Environment
     info: ResourceInfo
@@ -64,6 +71,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
     guards: list[Compare] = field(default_factory=list)
     audit: dict[str, str] = field(default_factory=dict)
+    waits_outside: int = 0
 
     @property
     def gvr(self) -> GVR:

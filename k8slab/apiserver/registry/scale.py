@@ -10,7 +10,7 @@ from typing import Any
 
 from k8slab.api.errors import BadRequestError, Cause, ConflictError, InvalidError
 from k8slab.api.labels import selector_from_dict, selector_from_set
-from k8slab.api.objects import Frozen, Object
+from k8slab.api.objects import Frozen, Object, freeze
 from k8slab.apiserver.registry.context import Context
 from k8slab.apiserver.registry.rest import OPTIMISTIC_LOCK
 from k8slab.apiserver.registry.store import Store, UpdatedObject, Validate
@@ -61,10 +61,12 @@ class ScaleStore:
             metadata = {**existing["metadata"], "resourceVersion": existing["metadata"]["resourceVersion"]}
             return {**existing, "metadata": metadata, "spec": {**existing["spec"], "replicas": replicas}}
 
-        async def no_admission(obj: Object | None, old: Frozen | None) -> None:
+        async def validate_scale(obj: Object | None, old: Frozen | None) -> None:
             """Admission sees the Scale, not the workload behind it."""
+            assert obj is not None and old is not None, "scales are neither created nor deleted"
+            await validate(scale_of(obj), freeze(scale_of(old)))
 
-        obj, _ = await self.store.update(ctx, apply, no_admission)
+        obj, _ = await self.store.update(ctx, apply, validate_scale)
         return scale_of(obj)
 
     def _check(self, ctx: Context, scale: Object, existing: Frozen) -> None:
