@@ -20,8 +20,8 @@ from k8slab.cli.files import file_name, in_json, on_terminal, refused
 if TYPE_CHECKING:
     from k8slab.api.objects import Object
     from k8slab.cluster.snapshots import ClusterSnapshot
-    from k8slab.cluster.snapshots.node_pressure import PressureAnswer, Use
     from k8slab.kubelet import Growth, NodeConfig
+    from k8slab.kubelet.node_pressure import PressureAnswer, Use
 
 __all__ = ["add_parser", "eviction"]
 
@@ -105,7 +105,7 @@ def _time(text: str) -> int:
 def eviction(args: argparse.Namespace) -> int:
     """Carry out `simulate eviction`; returns the exit code."""
     from k8slab.cluster.snapshots import ClusterSnapshot
-    from k8slab.cluster.snapshots.node_pressure import NodePressure
+    from k8slab.kubelet.node_pressure import NodePressure
 
     try:
         snapshot = ClusterSnapshot.read(args.snapshot, sys.stdin.buffer)
@@ -114,7 +114,7 @@ def eviction(args: argparse.Namespace) -> int:
         pods, about = _pods(snapshot, manifest)
         node, estimated = _machine(manifest, args, config)
         uses = _uses(pods, args)
-        answer = NodePressure(node, pods, uses).run(args.for_ms)
+        answer = NodePressure(node, pods, uses, for_ms=args.for_ms).run()
     except (OSError, ValueError, TypeError) as error:
         return refused(error if isinstance(error, OSError | ValueError) else ValueError(str(error)))
     _print(answer, node, args, [*notes, *about, *estimated])
@@ -210,7 +210,7 @@ def _machine(manifest: Object, args: argparse.Namespace, config: dict[str, Any])
 
 
 def _uses(pods: Sequence[Object], args: argparse.Namespace) -> dict[str, list[Use]]:
-    from k8slab.cluster.snapshots.node_pressure import Use, requested
+    from k8slab.kubelet.node_pressure import Use, requested
 
     measured = _top(args.top) if args.top is not None else {}
     uses: dict[str, list[Use]] = {}

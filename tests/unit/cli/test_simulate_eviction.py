@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from k8slab.cluster.snapshots.node_pressure import NodePressure, Use
 from k8slab.kubelet import NodeConfig, parse_growth
+from k8slab.kubelet.node_pressure import NodePressure, Use
 from tests.unit.cli.conftest import Answer
 
 Run = Callable[..., Answer]
