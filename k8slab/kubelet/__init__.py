@@ -28,6 +28,7 @@ from k8slab.kubelet.config import Behaviour, NodeConfig, Timings, annotated_beha
 from k8slab.kubelet.container import Container, ContainerState, Happened
 from k8slab.kubelet.eviction import EvictionManager
 from k8slab.kubelet.kubelet import Kubelet
+from k8slab.kubelet.node_pressure import NodePressure, PressureAnswer, PressureStep, Use
 from k8slab.kubelet.pod_status import pod_phase
 from k8slab.kubelet.runtime import ContainerRuntime, PodSandbox
 from k8slab.kubelet.status_writer import pod_status
@@ -43,9 +44,13 @@ __all__ = [
     "Happened",
     "Kubelet",
     "NodeConfig",
+    "NodePressure",
     "PodSandbox",
+    "PressureAnswer",
+    "PressureStep",
     "RestartBackoff",
     "Timings",
+    "Use",
     "annotated_behaviour",
     "parse_growth",
     "pod_phase",

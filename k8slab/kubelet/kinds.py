@@ -59,6 +59,13 @@ add_kinds(
             "memory is full: kills {container}",
             "memory of cgroup {cgroup} on {node} is full; the kernel kills {container} of Pod {key}",
         ),
+        "eviction.look": Kind(
+            "work",
+            2,
+            ("node", "free"),
+            "{free}Mi free",
+            "the kubelet on {node} looks: {free}Mi of memory are free",
+        ),
         "eviction.threshold": Kind(
             "work", 1, ("node", "threshold"), "{threshold}", "on {node} a threshold is crossed: {threshold}"
         ),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from k8slab.api.objects import Object
-from k8slab.kubelet.eviction import REASON, Decision, EvictionManager, EvictPod, NodeEvent, Reclaim
+from k8slab.kubelet.eviction import REASON, Decision, EvictionManager, EvictPod, NodeEvent, Reclaim, reason_of
 from k8slab.kubelet.eviction.config import EvictionConfig
 from k8slab.kubelet.node_usage import active_sandboxes, node_summary, oom_kill_at, reclaim, when_memory_is_full
 from k8slab.kubelet.oom_killer import OOMKill
@@ -106,10 +106,7 @@ class Pressure:
         return self.manager.after_reclaim(node_summary(self.runtime, self.loop.clock.now_ms))
 
     def _evict(self, sandbox: PodSandbox, effect: EvictPod, decision: Decision) -> PodSandbox:
-        others = [one for one in decision.ranking if one.pod is not effect.pod]
-        me = next((one for one in decision.ranking if one.pod is effect.pod), None)
-        following = next((one for one in others if me is not None and one.keys >= me.keys), None)
-        why = me.before(following) if me is not None and following is not None else effect.message.strip()
+        why = reason_of(effect, decision.ranking)
         self._emit("eviction.evict", key=sandbox.key, signal=str(effect.signal), why=why)
         cause = self.loop.trace.current
         self._tell_pod(effect.pod, "Warning", REASON, effect.message, effect.annotations)

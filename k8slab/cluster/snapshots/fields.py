@@ -1,11 +1,11 @@
-"""What is kept of a real cluster's objects: the fields that scheduling reads, and nothing else.
+"""What is kept of a real cluster's objects: the fields that scheduling and eviction read, and nothing else.
 
 Everything not named here is dropped while a file is read: environment, commands, arguments, probes and volume sources
-of Pods, annotations (with them the last applied manifest; those few that volume plugins read stay), managed fields, and
-Secrets and ConfigMaps as a whole.
+of Pods (the size of an emptyDir stays), annotations (with them the last applied manifest; those few that volume plugins
+read and that mark static Pods stay), managed fields, and Secrets and ConfigMaps as a whole.
 
 >>> from k8slab.cluster.snapshots.fields import kept
->>> kept({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "annotations": {"token": "hush"}},
+>>> kept({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "managedFields": ["hush"]},
 ...       "spec": {"containers": [{"name": "c", "env": [{"name": "P", "value": "hush"}]}]}})
 {'kind': 'Pod', 'apiVersion': 'v1', 'metadata': {'name': 'a'}, 'spec': {'containers': [{'name': 'c'}]}}
 """
@@ -78,11 +78,12 @@ _DISK = {
     "cinder": _all("volumeID"),
 }
 _POD: Shape = {
-    "metadata": _METADATA,
+    "metadata": {**_METADATA, "annotations": _all("kubernetes.io/config.mirror", "kubernetes.io/config.source")},
     "spec": {
         **_all("affinity", "hostNetwork", "nodeName", "nodeSelector", "overhead", "preemptionPolicy", "priority"),
         **_all("priorityClassName", "resourceClaims", "resources", "schedulerName", "schedulingGates"),
         **_all("tolerations", "topologySpreadConstraints", "schedulingGroup", "workloadRef"),
+        **_all("restartPolicy", "terminationGracePeriodSeconds"),
         "containers": _CONTAINER,
         "initContainers": _CONTAINER,
         "volumes": {
@@ -90,6 +91,7 @@ _POD: Shape = {
             "persistentVolumeClaim": _all("claimName", "readOnly"),
             "ephemeral": {"volumeClaimTemplate": {"spec": _all("accessModes", "resources", "storageClassName")}},
             "csi": _all("driver"),
+            "emptyDir": _all("medium", "sizeLimit"),
             **_DISK,
         },
     },
@@ -105,7 +107,7 @@ _NODE: Shape = {
     "metadata": _METADATA,
     "spec": _all("taints", "unschedulable"),
     "status": {
-        **_all("allocatable", "declaredFeatures"),
+        **_all("allocatable", "capacity", "declaredFeatures"),
         "images": _all("names", "sizeBytes"),
         "nodeInfo": _all("kubeletVersion"),
     },

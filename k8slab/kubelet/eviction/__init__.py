@@ -27,6 +27,7 @@ from k8slab.kubelet.eviction.eviction_manager import (
     EvictPod,
     NodeEvent,
     Reclaim,
+    reason_of,
 )
 from k8slab.kubelet.eviction.local_storage import exceeded_limit
 from k8slab.kubelet.eviction.messages import eviction_message
@@ -103,6 +104,7 @@ __all__ = [
     "pod_id",
     "rank",
     "rank_criteria",
+    "reason_of",
     "resource_request",
     "signal_observations",
     "threshold_quantity",

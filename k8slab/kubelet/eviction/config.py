@@ -22,7 +22,7 @@ from k8slab.api.go_duration import parse_duration_ns
 from k8slab.kubelet.eviction.signals import Signal
 from k8slab.kubelet.eviction.thresholds import Threshold, parse_threshold_config
 
-__all__ = ["DEFAULT_EVICTION_HARD", "EvictionConfig", "check_kubelet_config"]
+__all__ = ["DEFAULT_EVICTION_HARD", "FIELDS", "EvictionConfig", "check_kubelet_config"]
 
 DEFAULT_EVICTION_HARD: dict[str, str] = {
     Signal.MEMORY_AVAILABLE: "100Mi",
@@ -36,7 +36,7 @@ mergeDefaultEvictionSettings is true."""
 
 _MAPS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
 _FLAGS = ("mergeDefaultEvictionSettings", "localStorageCapacityIsolation", "failCgroupV1", "singleProcessOOMKill")
-_FIELDS = (
+FIELDS = (
     *("apiVersion", "kind"),
     *_MAPS,
     *("evictionPressureTransitionPeriod", "evictionMaxPodGracePeriod", "enforceNodeAllocatable"),
@@ -49,8 +49,8 @@ def check_kubelet_config(raw: Any) -> None:
     if not isinstance(raw, Mapping):
         raise TypeError(f"kubelet_config: {raw!r}: expected the fields of a KubeletConfiguration")
     for name, value in raw.items():
-        if name not in _FIELDS:
-            raise ValueError(f"kubelet_config: unknown field {name!r}: expected one of {', '.join(_FIELDS)}")
+        if name not in FIELDS:
+            raise ValueError(f"kubelet_config: unknown field {name!r}: expected one of {', '.join(FIELDS)}")
         if name == "kind" and value != "KubeletConfiguration":
             raise ValueError(f"kubelet_config.kind: {value!r}: expected KubeletConfiguration")
         if name in _FLAGS and not isinstance(value, bool):

@@ -37,7 +37,7 @@ from k8slab.kubelet.eviction.thresholds import (
     updated_stats,
 )
 
-__all__ = ["REASON", "Decision", "EvictPod", "EvictionManager", "NodeEvent", "Reclaim"]
+__all__ = ["REASON", "Decision", "EvictPod", "EvictionManager", "NodeEvent", "Reclaim", "reason_of"]
 
 REASON = "Evicted"
 IMMEDIATE_GRACE_SECONDS = 1
@@ -239,3 +239,10 @@ class EvictionManager:
         """AssertionError when what is acted on was not observed, or a condition is told that nothing caused."""
         assert all(threshold in self._first_observed for threshold in self._met), "acted on, and never observed"
         assert all(name in self._condition_observed for name in self.node_conditions), "a condition without a cause"
+
+
+def reason_of(effect: EvictPod, ranking: Sequence[RankedPod]) -> str:
+    """Why this Pod and not the next: the comparison; where there was none, the message."""
+    me = next((one for one in ranking if one.pod is effect.pod), None)
+    following = next((one for one in ranking if me is not None and one is not me and one.keys >= me.keys), None)
+    return effect.message.strip() if me is None or following is None else me.before(following)

@@ -143,16 +143,22 @@ def _above_request(what: str, resource: str, usage: Measure, *, binary: bool) ->
     def above(pod: Object, stats: PodStats) -> Fraction:
         return Fraction(usage(pod, stats)) - _exact(resource_request(pod, resource))
 
-    def amount(pod: Object, stats: PodStats) -> str:
-        number = round(above(pod, stats))
-        shown = _size(abs(number)) if binary else str(abs(number))
-        return f"{shown} {'below' if number < 0 else 'above'} its request"
+    def size(number: int) -> str:
+        return _size(abs(number)) if binary else str(abs(number))
 
     def say(pod: Object, stats: PodStats | None) -> str:
-        return "nothing was measured of it" if stats is None else f"its use of {what} is {amount(pod, stats)}"
+        if stats is None:
+            return "nothing was measured of it"
+        number = round(above(pod, stats))
+        return f"its use of {what} is {size(number)} {'below' if number < 0 else 'above'} its request"
 
     def both(pod: Object, stats: PodStats | None) -> str:
-        return "nothing was measured of either" if stats is None else f"both use {what} {amount(pod, stats)}"
+        if stats is None:
+            return "nothing was measured of either"
+        number = round(above(pod, stats))
+        if number == 0:
+            return f"both use just as much {what} as they request"
+        return f"both use {size(number)} {'less' if number < 0 else 'more'} {what} than they request"
 
     return Criterion(
         f"{what} used above the request",
