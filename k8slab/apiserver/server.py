@@ -108,14 +108,7 @@ class APIServer:
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
         self.codec.known = self.caches.known
         self.chain = Chain(plugins(disabled), self, loop.trace, lane=lane)
-        self.env = Environment(
-            clock=loop.clock,
-            features=self.features,
-            uids=loop.stream(f"{name}/uids"),
-            names=loop.stream(f"{name}/names"),
-            addresses=loop.stream(f"{name}/addresses"),
-            services=services or ServiceRanges(),
-        )
+        self.env = self._environment(services or ServiceRanges())
         self.jitter = loop.stream(f"{name}/watch-timeouts")
         self._lane = lane
         self._watch_buffer = watch_buffer
@@ -140,6 +133,10 @@ class APIServer:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
+
+    def _environment(self, services: ServiceRanges) -> Environment:
+        uids, names, addresses = (self.loop.stream(f"{self.name}/{what}") for what in ("uids", "names", "addresses"))
+        return Environment(self.loop.clock, self.features, uids, names, addresses, services)
 
     # -- resources ---------------------------------------------------------------------------------
 
