@@ -4,6 +4,7 @@ Four parts, each usable alone. `cni` is the protocol: `run(plugin, env, stdin)` 
 a runtime's side with its chains and cached results. `plugins` are bridge, host-local, portmap, bandwidth and loopback.
 `fabric` is what they change: namespaces, veth pairs, bridges, routes, NAT rules; `send` and `exchange` follow a packet
 through it and say why it was dropped. `SandboxNetwork` is the runtime of one node, which `Cluster(cni="bridge")` uses.
+`ipam` hands out addresses to a whole cluster: blocks with an affinity to a node, and CIDRs of nodes.
 
 >>> import random
 >>> from k8slab.network import Fabric, SandboxNetwork, network_for, send

@@ -179,16 +179,17 @@ class IPAMClient:
             except IPAMError:
                 got.add_message("Failed to assign IPs in newly allocated block")
                 return []
-            try:
-                if addresses:
-                    await self._write(entry, changed, handle, len(addresses))
-                return addresses
-            except ConflictError:
-                pass
-            try:
-                entry = await self.backend.get(entry.key)
-            except DoesNotExistError:
+            if not addresses:
                 return []
+            try:
+                await self._write(entry, changed, handle, len(addresses))
+            except ConflictError:
+                try:
+                    entry = await self.backend.get(entry.key)
+                except DoesNotExistError:
+                    return []
+            else:
+                return addresses
         raise IPAMError(TOO_MANY)
 
     async def _write(self, entry: Entry, block: Block, handle: str, num: int) -> None:
