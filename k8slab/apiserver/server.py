@@ -112,8 +112,7 @@ class APIServer:
             names=loop.stream(f"{name}/names"),
             addresses=loop.stream(f"{name}/addresses"),
         )
-        self.jitter = loop.stream(f"{name}/watch-timeouts")
-        self.aggregator = Aggregator(self)
+        self.jitter, self.aggregator = loop.stream(f"{name}/watch-timeouts"), Aggregator(self)
         self._lane = lane
         self._watch_buffer = watch_buffer
         self._history = history
