@@ -8,8 +8,8 @@ A server behind it (`AggregatedAPI`) is connected under the name of a Service. W
 503 "service unavailable"; without an APIService, 404.
 
 Upstream: kube-aggregator/pkg/apiserver/{apiserver,handler_proxy}.go, pkg/controllers/status/remote
-Simplified: get, list and watch-free reads only; no certificates; the condition Available is looked at every 30 s and
-when a server connects, not at every change of a Service or its endpoints; the list of groups at `/apis` leaves them out.
+Simplified: get and list only; no certificates; the condition Available is looked at every 30 s and when a server
+connects, not at every change of a Service or its endpoints; the list of groups at `/apis` leaves them out.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["APISERVICES", "AggregatedAPI", "Aggregator", "parts_of"]
 
 APISERVICES = GVR("apiregistration.k8s.io", "v1", "apiservices")
+"""Objects that say which Service serves a group and version."""
+
 CHECK_MS = 30_000
 
 
@@ -87,7 +89,7 @@ class Aggregator:
 
     def find(self, group: str, version: str) -> AggregatedAPI | None:
         """Who serves a group and version; None when no APIService names it. Raises 503 when nobody answers."""
-        if not self.services or not version:
+        if not self._checks or not version:
             return None
         registered = self._registered(group, version)
         if registered is None:
@@ -107,7 +109,7 @@ class Aggregator:
 
     def versions(self, group: str) -> list[str]:
         """The versions of a group that APIServices name."""
-        if not self.services:
+        if not self._checks:
             return []
         found = self.server.cached_all(APISERVICES.group_resource)
         mine = [one["spec"] for one in found if one["spec"].get("group") == group and one["spec"].get("service")]
@@ -117,7 +119,7 @@ class Aggregator:
 
     async def answer(self, method: str, path: str, query: Mapping[str, str]) -> Object | None:
         """The document under a path of an aggregated group; None when it is none. Raises StatusErrors."""
-        if not self.services or (parts := parts_of(path)) is None:
+        if not self._checks or (parts := parts_of(path)) is None:
             return None
         group, version, namespace, rest = parts
         if not version:
@@ -155,7 +157,7 @@ class Aggregator:
     async def serve(self, request: Request) -> Object | None:
         """The answer to a request that came over a transport; None when the group is not aggregated."""
         gvr = request.resource
-        if not self.services or gvr in self.server.scheme:
+        if not self._checks or gvr in self.server.scheme:
             return None
         api = self.find(gvr.group, gvr.version)
         if api is None:
@@ -185,7 +187,7 @@ class Aggregator:
             status = {"conditions": [{**wanted, "lastTransitionTime": rfc3339(self.server.loop.clock.now_ms)}]}
             name = found["metadata"]["name"]
             request = Request(
-                "update", APISERVICES, name=name, subresource="status", body={**thaw(found), **{"status": status}}
+                "update", APISERVICES, name=name, subresource="status", body={**thaw(found), "status": status}
             )
             with suppress(StatusError):  # somebody else wrote it: the next check sees
                 await self.server.serve(request, "system:kube-aggregator")

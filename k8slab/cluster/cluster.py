@@ -146,7 +146,6 @@ class Cluster:
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
-        self.control_plane.machines = self.nodes
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
         self._boot()
@@ -176,6 +175,7 @@ class Cluster:
         self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def _start_programs(self) -> None:
+        self.control_plane.machines = self.nodes
         self.control_plane.manager.start()
         self.control_plane.scheduler.start()
         for operator in self.control_plane.operators.values():

@@ -84,11 +84,11 @@ class ContainerUsage:
     ) -> ContainerPoint:
         started = container.started_ms or 0
         key = (sandbox.uid, container.name, container.starts)
-        at_ms, cpu_core_ms = self._counters.get(key, (started, 0))
-        cpu_core_ms += _cpu_milli(sandbox, container, share) * (now_ms - at_ms) // 1000
-        counters[key] = (now_ms, cpu_core_ms)
+        at_ms, cpu_core_ns = self._counters.get(key, (started, 0))
+        cpu_core_ns += _cpu_milli(sandbox, container, share) * (now_ms - at_ms) * 1000
+        counters[key] = (now_ms, cpu_core_ns)
         memory = _number(sandbox.pod, container, "memory-mi") or 0
-        return ContainerPoint(now_ms, started, cpu_core_ms, memory * _MEBIBYTE)
+        return ContainerPoint(now_ms, started, cpu_core_ns, memory * _MEBIBYTE)
 
 
 def _cpu_milli(sandbox: PodSandbox, container: Container, share: int) -> int:

@@ -25,7 +25,6 @@ Upstream: pkg/controller/podautoscaler
 Simplified: see the modules.
 """
 
-from k8slab.autoscaling import kinds as _kinds  # noqa: F401  (adds this package's rows to KINDS)
 from k8slab.autoscaling.hpa.autoscaler import Computation, Decision, HorizontalPodAutoscaler, Scale, tolerances_of
 from k8slab.autoscaling.hpa.conditions import Condition, Said, set_condition
 from k8slab.autoscaling.hpa.horizontal import HorizontalController

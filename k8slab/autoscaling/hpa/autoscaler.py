@@ -1,7 +1,8 @@
 """One autoscaler: from an object, its target's scale and what was measured, to a decision and a status.
 
->>> hpa = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"minReplicas": 1, "maxReplicas": 10, "metrics": [
-...     {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}]}}
+>>> cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+>>> spec = {"minReplicas": 1, "maxReplicas": 10, "metrics": [{"type": "Resource", "resource": cpu}]}
+>>> hpa = {"metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
 >>> pods = [PodFacts(f"web-{n}", pod={"spec": {"containers": [
 ...     {"name": "c", "resources": {"requests": {"cpu": "100m"}}}]}}) for n in range(2)]
 >>> autoscaler = HorizontalPodAutoscaler()

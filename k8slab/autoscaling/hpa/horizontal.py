@@ -1,6 +1,6 @@
 """The HPA controller: every 15 s, for every autoscaler: read the scale, fetch metrics, decide, write.
 
-Upstream: pkg/controller/podautoscaler/horizontal.go (HorizontalController, reconcileAutoscaler), rate_limiters.go, v1.36
+Upstream: pkg/controller/podautoscaler/horizontal.go and rate_limiters.go, v1.36
 Simplified: targets of kinds that are not built in have no scale here; two versions of a target's kind are not tried
 one after the other.
 """
@@ -61,7 +61,7 @@ class HorizontalController:
         self.recorder = ctx.recorder("horizontal-pod-autoscaler")
         self.hpas.add_event_handler(
             on_add=lambda hpa, is_initial: self._enqueue(hpa),
-            on_update=lambda old, new: self._enqueue(new),
+            on_update=self._updated,
             on_delete=self._deleted,
         )
 
@@ -76,6 +76,13 @@ class HorizontalController:
         self.queue.add_after(key, self.period_ms, periodic=True)
         self.selectors.register(key)
 
+    def _updated(self, old: Object, new: Object) -> None:
+        before = self.loop.trace.current
+        if old["spec"] == new["spec"]:
+            self.loop.trace.current = None  # its own status came back: that is not why the next round comes
+        self._enqueue(new)
+        self.loop.trace.current = before
+
     def _deleted(self, hpa: Object) -> None:
         self.selectors.delete(key_of(hpa))
 
@@ -89,6 +96,7 @@ class HorizontalController:
             await self._reconcile(key, hpa)
         except ReconcileError as error:
             self._emit("hpa.error", key, error=str(error)[:200])
+        self.loop.trace.current = None  # the next round comes because time passes
         self.queue.add_after(key, self.period_ms, periodic=True)
 
     # -- one reconciliation ------------------------------------------------------------------------------
@@ -241,7 +249,10 @@ def target_of(reference: Object) -> GVR:
     gvk = SCHEME.preferred(group, kind)
     if gvk is None:
         raise ValueError(f'no matches for kind "{kind}" in group "{group}"')
-    return SCHEME.resource_of(gvk).gvr
+    info = SCHEME.resource_of(gvk)
+    if "scale" not in info.subresources:
+        raise ValueError("the server could not find the requested resource")
+    return info.gvr
 
 
 def _significant(status: Object) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class MetricSelectorError(MetricsError):
 
 
 Samples: TypeAlias = PodMetrics | int | list[int] | MetricsError
-"""What was fetched for one entry of `spec.metrics`: samples by Pod, a value, several values, or why there is nothing."""
+"""What was fetched for one entry of `spec.metrics`: samples by Pod, a value, several values, or why there is none."""
 
 
 class MetricFailure(Exception):
@@ -90,7 +90,8 @@ def selector_text(selector: Mapping[str, Any] | None) -> str:
         f"Values:[{' '.join(one.get('values') or ())}],}},"
         for one in selector.get("matchExpressions") or ()
     )
-    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{rows}}},}}"
+    expressions = f"[]LabelSelectorRequirement{{{rows}}}"
+    return f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:{expressions},}}"
 
 
 def _got(samples: Samples, before: str, after: str = "") -> Any:

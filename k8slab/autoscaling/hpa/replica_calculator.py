@@ -47,7 +47,7 @@ class Tolerances(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """What one metric asks for. `usage`: the mean, or the value, in milli-units; `utilization` in percent of requests."""
+    """What one metric asks for. `usage`: the mean or the value in milli-units; `utilization` in percent of requests."""
 
     replicas: int
     usage: int

@@ -95,9 +95,8 @@ def scale_up_limit(
     result = MAX_INT32 if takes_least else MIN_INT32
     for policy in rules.policies:
         start = _period_start(current, ups, downs, policy, now_ms)
-        if policy.type == "Pods":
-            proposed = start + policy.value
-        else:  # rounded up, lest a small count never grow
+        proposed = start + policy.value
+        if policy.type == "Percent":  # rounded up, lest a small count never grow
             proposed = int32(math.ceil(start * (1 + policy.value / 100)))
         result = min(result, proposed) if takes_least else max(result, proposed)
     return result
@@ -113,10 +112,7 @@ def scale_down_limit(
     result = MIN_INT32 if takes_least else MAX_INT32
     for policy in rules.policies:
         start = _period_start(current, ups, downs, policy, now_ms)
-        if policy.type == "Pods":
-            proposed = start - policy.value
-        else:
-            proposed = int32(start * (1 - policy.value / 100))
+        proposed = start - policy.value if policy.type == "Pods" else int32(start * (1 - policy.value / 100))
         result = max(result, proposed) if takes_least else min(result, proposed)
     return result
 

@@ -1,4 +1,4 @@
-"""ctl-hpa-and-aggregated-metrics: the timeline with the HPA controller, and a metrics server that answers as recorded."""
+"""The timeline of the HPA: its controller, and a metrics server that answers as recorded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def records(doc: dict[str, Any], *, seed: int = 7) -> Iterator[tuple[str, Any]]:
     timeline.plane.autoscale()
     played = timeline.play()
     recorded = {watch["name"]: watch["events"] for watch in doc["watch"]}
-    yield from with_names(played, replica_sets(recorded["deployments"]), replica_sets(played["watch deployments"])).items()
+    yield from with_names(
+        played, replica_sets(recorded["deployments"]), replica_sets(played["watch deployments"])
+    ).items()
 
 
 def replica_sets(frames: Any) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 >>> from k8slab.autoscaling.hpa.metrics import ContainerPoint, Points
 >>> points = Points(resolution_ms=15_000)
 >>> for second, core_ms in ((0, 0), (15, 1_500)):
-...     points.store({("shop", "web"): {"c": ContainerPoint(1000 * second, -60_000, core_ms, memory=0)}})
+...     points.store({("shop", "web"): {"c": ContainerPoint(1000 * second, -60_000, core_ms * 10**6, memory=0)}})
 >>> points.usage("shop", "web").containers["c"].cpu_milli
 100
 
@@ -20,7 +20,7 @@ Simplified: see the modules.
 
 from k8slab.autoscaling.hpa.metrics.adapters import CustomMetrics, ExternalMetrics
 from k8slab.autoscaling.hpa.metrics.client import MetricsClient, RESTMetricsClient, fetch
-from k8slab.autoscaling.hpa.metrics.points import ContainerPoint, Points, PodUsage, Usage
+from k8slab.autoscaling.hpa.metrics.points import ContainerPoint, PodUsage, Points, Usage
 from k8slab.autoscaling.hpa.metrics.server import MetricsServer
 
 __all__ = [

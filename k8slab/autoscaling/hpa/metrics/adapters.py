@@ -136,10 +136,7 @@ class CustomMetrics:
         """The number about one object, or (name `*`) about all Pods a selector matches. NotFoundError without any."""
         now_ms = self.loop.clock.now_ms if self.loop is not None else 0
         resource, metric = request.resource.resource, request.subresource
-        if request.name == "*":
-            names = self._selected(request)
-        else:
-            names = [request.name]
+        names = self._selected(request) if request.name == "*" else [request.name]
         namespace = request.namespace or (request.name if resource == "namespaces" else "")
         items = []
         for name in names:

@@ -2,7 +2,7 @@
 
 >>> points = Points()
 >>> def web(at_ms, core_ms):
-...     return {("shop", "web"): {"c": ContainerPoint(at_ms, start_ms=0, cpu_core_ms=core_ms, memory=2**20)}}
+...     return {("shop", "web"): {"c": ContainerPoint(at_ms, start_ms=0, cpu_core_ns=core_ms * 10**6, memory=2**20)}}
 >>> points.store(web(60_000, 6_000)), points.usage("shop", "web")     # one reading makes no rate
 (None, None)
 >>> points.store(web(75_000, 9_000)), points.usage("shop", "web")
@@ -24,11 +24,11 @@ FRESH_CONTAINER_MIN_MS = 10_000
 
 
 class ContainerPoint(NamedTuple):
-    """One reading: `cpu_core_ms` is CPU time since the start, `memory` the working set in bytes."""
+    """One reading: CPU time since the start in nanoseconds of one core, the working set in bytes."""
 
     at_ms: int
     start_ms: int
-    cpu_core_ms: int
+    cpu_core_ns: int
     memory: int
 
 
@@ -95,10 +95,10 @@ class Points:
         earliest: tuple[int, int] | None = None
         for container, point in last.items():
             before = previous.get(container)
-            if before is None or point.at_ms <= before.at_ms or point.cpu_core_ms < before.cpu_core_ms:
+            if before is None or point.at_ms <= before.at_ms or point.cpu_core_ns < before.cpu_core_ns:
                 return None
             window_ms = point.at_ms - before.at_ms
-            rate = (point.cpu_core_ms - before.cpu_core_ms) * 1000 // window_ms
+            rate = -((before.cpu_core_ns - point.cpu_core_ns) // (1000 * window_ms))  # rounded up
             containers[container] = Usage(rate, point.memory)
             if earliest is None or point.at_ms < earliest[0]:
                 earliest = (point.at_ms, window_ms)
