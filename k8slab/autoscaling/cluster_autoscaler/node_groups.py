@@ -125,13 +125,16 @@ class NodeGroup:
     def max_size(self) -> int:
         return self.config.max_size
 
-    def pools(self) -> list[Pool]:
-        """Where to buy the next machine: first the zone with fewest, between equals in their order."""
+    def in_zones(self) -> dict[str, int]:
+        """How many live machines stand in each zone."""
         count = dict.fromkeys(self.zones, 0)
-        for instance in self.instances.values():
-            if instance.is_live:
-                count[instance.zone] += 1
-        zones = sorted(self.zones, key=lambda zone: count[zone])
+        for instance in self.live():
+            count[instance.zone] += 1
+        return count
+
+    def pools(self, in_zones: Mapping[str, int]) -> list[Pool]:
+        """Where to buy the next machine: first the zone with fewest, between equals in their order."""
+        zones = sorted(self.zones, key=lambda zone: in_zones[zone])
         kind = self.config.capacity_type
         return [Pool(self.instance_type.name, zone, kind) for zone in zones if self.instance_type.offering(zone, kind)]
 
@@ -193,7 +196,10 @@ class NodeGroups:
     def has_instance(self, node: Object) -> bool:
         """Whether the Node's machine is still there. True for Nodes of no group: nothing is known of them."""
         group = self.group_of(node)
-        return group is None or any(one.provider_id == provider_id(node) for one in group.live())
+        if group is None:
+            return True
+        instance = group.instances.get(provider_id(node))
+        return instance is not None and instance.is_live
 
     def instances(self, group_id: str) -> list[GroupInstance]:
         """The group's instances as its API lists them: also those that go, and those that failed."""
@@ -258,10 +264,11 @@ class NodeGroups:
             self._fill(group, now_ms)
 
     def _fill(self, group: NodeGroup, now_ms: int) -> None:
-        while len(group.live()) + len(group.failed) < group.target_size:
+        in_zones = group.in_zones()
+        for _ in range(group.target_size - sum(in_zones.values()) - len(group.failed)):
             group.launches += 1
             try:
-                pools = group.pools()
+                pools = group.pools(in_zones)
                 if not pools:
                     raise LaunchFailedError([CloudError(f"{group.instance_type.name} is not sold in this way")])
                 instance = self.cloud.launch(pools, now_ms, {"node-group": group.id}).instance
@@ -271,6 +278,7 @@ class NodeGroups:
             self._group_of[instance.provider_id] = group.id
             self._name_of[instance.provider_id] = f"{group.id}-{instance.id[-6:].lstrip('0') or '0'}"
             group.instances[instance.provider_id] = instance
+            in_zones[instance.zone] += 1
 
     def _fail(self, group: NodeGroup, error: LaunchFailedError) -> None:
         first = error.errors[0]
