@@ -39,6 +39,7 @@ from k8slab.autoscaling.karpenter.node_claim import (
     initialize,
     register,
     timed_out,
+    times_out_ms,
     update_consolidatable,
     update_drifted,
 )
@@ -47,11 +48,14 @@ from k8slab.autoscaling.karpenter.pods import DISRUPTED_TAINT, is_provisionable
 from k8slab.autoscaling.karpenter.state import ClusterState, StateNode
 from k8slab.autoscaling.karpenter.termination import MIN_DRAIN_MS, drain, termination_ends_ms
 
-__all__ = ["BATCH_IDLE_MS", "BATCH_MAX_MS", "NOMINATION_MS", "Karpenter"]
+__all__ = ["BATCH_IDLE_MS", "BATCH_MAX_MS", "NOMINATION_MS", "RECHECK_MS", "Karpenter"]
 
 BATCH_IDLE_MS = 1_000
 BATCH_MAX_MS = 10_000
 NOMINATION_MS = 20_000
+RECHECK_MS = 10_000
+"""Pods that still wait are looked at again."""
+
 _RETRY_MS = 1_000
 _DRAINED = "Drained"
 
@@ -110,14 +114,11 @@ class Karpenter:
             due.append(self._batch_ends_ms(self._batch))
         if self._retry_ms is not None:
             due.append(self._retry_ms)
-        reopened = self.unavailable.next_ms(now_ms)
-        if reopened is not None and self.state.waiting:
-            due.append(reopened)
         if self.disruption.running or any(node.is_deleting for node in self.state.nodes.values()):
             due.append(now_ms + _RETRY_MS)
         for node in self.state.nodes.values():
-            if node.claim is not None:
-                due += [at for at in (expires_ms(node.claim),) if at is not None and node.claim.deleted_ms is None]
+            if node.claim is not None and node.claim.deleted_ms is None:
+                due += [at for at in (expires_ms(node.claim), times_out_ms(node.claim)) if at is not None]
         return max(min(due), now_ms + 1)
 
     # -- provisioning -------------------------------------------------------------------------------
@@ -144,9 +145,12 @@ class Karpenter:
         """Pack the Pods that wait and those on nodes that go; make what is missing."""
         waiting, leaving = pods_to_place(self.state, now_ms)
         packing = pack([*waiting, *leaving], self.state, now_ms=now_ms)
-        self.pod_errors = dict(packing.errors)
         for key, error in packing.errors.items():
-            self._effects.append(Note(key, "FailedScheduling", error))
+            if self.pod_errors.get(key) != error:
+                self._effects.append(Note(key, "FailedScheduling", error))
+        self.pod_errors = dict(packing.errors)
+        if waiting:
+            self._retry_ms = now_ms + RECHECK_MS
         self._nominate(packing.existing, now_ms)
         for new in packing.new:
             self._create(new, now_ms)
@@ -179,7 +183,7 @@ class Karpenter:
             bought = None
         if bought is None:
             self._forget(claim.name)
-            self._retry_ms = now_ms + _RETRY_MS
+            self._retry_ms = now_ms + _RETRY_MS  # another round, in which the pools that refused are left out
             return
         self.unavailable.mark((error.pool for error in bought.refused if error.pool is not None), now_ms)
         instance = bought.instance

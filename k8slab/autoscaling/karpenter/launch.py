@@ -111,7 +111,3 @@ class UnavailableOfferings:
 
     def at(self, now_ms: int) -> frozenset[Pool]:
         return frozenset(pool for pool, until in self._until.items() if until > now_ms)
-
-    def next_ms(self, now_ms: int) -> int | None:
-        """When a pool is asked again."""
-        return min((until for until in self._until.values() if until > now_ms), default=None)

@@ -46,6 +46,7 @@ __all__ = [
     "is_known_ephemeral_taint",
     "register",
     "timed_out",
+    "times_out_ms",
     "update_consolidatable",
     "update_drifted",
 ]
@@ -214,14 +215,21 @@ def initialize(claim: NodeClaim, node: Object | None, now_ms: int) -> Object | N
     return {**node, "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), INITIALIZED_LABEL: "true"}}}
 
 
-def timed_out(claim: NodeClaim, now_ms: int) -> str:
-    """`launch_timeout` after 5 minutes without an instance, `registration_timeout` after 15 without a node; else ""."""
+def times_out_ms(claim: NodeClaim) -> int | None:
+    """When it is given up: 5 minutes without an instance, 15 without a node. None: it has both."""
     if claim.is_true(REGISTERED):
+        return None
+    if not claim.is_true(LAUNCHED):
+        return claim.conditions[LAUNCHED].since_ms + LAUNCH_TIMEOUT_MS
+    return claim.conditions[REGISTERED].since_ms + REGISTRATION_TIMEOUT_MS
+
+
+def timed_out(claim: NodeClaim, now_ms: int) -> str:
+    """`launch_timeout` or `registration_timeout` when it is to be given up; else ""."""
+    at_ms = times_out_ms(claim)
+    if at_ms is None or now_ms < at_ms:
         return ""
-    if not claim.is_true(LAUNCHED) and now_ms - claim.conditions[LAUNCHED].since_ms >= LAUNCH_TIMEOUT_MS:
-        return "launch_timeout"
-    late = now_ms - claim.conditions[REGISTERED].since_ms >= REGISTRATION_TIMEOUT_MS
-    return "registration_timeout" if late else ""
+    return "registration_timeout" if claim.is_true(LAUNCHED) else "launch_timeout"
 
 
 def expires_ms(claim: NodeClaim) -> int | None:

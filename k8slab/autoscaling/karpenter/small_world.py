@@ -1,7 +1,7 @@
 """A small cluster around Karpenter: applications that keep their replicas, a scheduler, kubelets that come up.
 
-Pods are placed by the framework of `k8slab.scheduler`, with its default profile; machines come from `k8slab.autoscaling.
-cloud`. `advance` goes from one due moment to the next.
+Pods are placed by the framework of `k8slab.scheduler`, with its default profile; machines come from
+`k8slab.autoscaling. cloud`. `advance` goes from one due moment to the next.
 
 Upstream: none; it stands for kube-scheduler, kubelets and ReplicaSets.
 Simplified: no API server; a Pod runs at once where it is placed and ends at once when it is evicted; kubelets are ready
@@ -52,8 +52,8 @@ Happening = Callable[[str, str, str], None]
 class SmallWorld:
     """Applications by name, each with as many Pods as `scale` said; see the module.
 
-    `types`: what the cloud sells. `capacity` and `timings`: as for `Cloud`. `pdbs`: their `disruptionsAllowed` is kept up
-    to date from `minAvailable` or `maxUnavailable`, in numbers.
+    `types`: what the cloud sells. `capacity` and `timings`: as for `Cloud`. `pdbs`: their `disruptionsAllowed` is kept
+    up to date from `minAvailable` or `maxUnavailable`, in numbers.
     """
 
     def __init__(
@@ -195,7 +195,9 @@ class SmallWorld:
         instance = self.cloud.instances[instance_id]
         claim = instance.tags["karpenter.sh/nodeclaim"]
         taints = (UNREGISTERED_TAINT, _NOT_READY)
-        made = node_object(claim, instance.instance_type, instance.zone, taints=taints, provider_id=instance.provider_id)
+        made = node_object(
+            claim, instance.instance_type, instance.zone, taints=taints, provider_id=instance.provider_id
+        )
         allocatable = dict(made["status"]["allocatable"])
         devices = {name: allocatable.pop(name) for name in list(allocatable) if is_extended_resource(name)}
         not_ready = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]

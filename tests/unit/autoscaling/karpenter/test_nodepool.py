@@ -18,7 +18,8 @@ def read(**more: Any) -> NodePool:
 
 
 def test_defaults_are_those_of_the_api() -> None:
-    """nodepools.md: consolidationPolicy WhenEmptyOrUnderutilized, consolidateAfter 0s, budget 10 %, expireAfter 720h."""
+    """nodepools.md: consolidationPolicy WhenEmptyOrUnderutilized, consolidateAfter 0s, budget 10 %, expireAfter
+    720h."""
     pool = read()
     assert (pool.consolidation_policy, pool.consolidate_after_ms) == ("WhenEmptyOrUnderutilized", 0)
     assert (pool.budgets, pool.expire_after_ms) == ((Budget("10%"),), 720 * 3_600_000)
@@ -55,7 +56,8 @@ def test_the_hash_is_about_the_template_but_not_about_requirements() -> None:
         pytest.param({"metadata": {"name": "p"}}, "nodepool p: spec.template.spec: Required value", id="no template"),
         pytest.param(node_pool("p", weight=101), "spec.weight: Invalid value: 101: expected a number from 1 to 100",
                      id="too heavy"),
-        pytest.param(node_pool("p", limits={"cpu": "many"}), "spec.limits[cpu]: Invalid value: 'many'", id="no quantity"),
+        pytest.param(node_pool("p", limits={"cpu": "many"}), "spec.limits[cpu]: Invalid value: 'many'",
+                     id="no quantity"),
         pytest.param(node_pool("p", replicas=3), "spec.replicas: static NodePools are not simulated", id="static"),
         pytest.param(node_pool("p", template={"expireAfter": "1d"}), "spec.template.spec.expireAfter: Invalid value: "
                      "'1d': expected a duration such as 30m, or Never", id="days are no unit"),

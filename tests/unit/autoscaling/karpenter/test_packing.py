@@ -11,7 +11,18 @@ from k8slab.autoscaling.cloud import Pool, node_object, small_catalogue
 from k8slab.autoscaling.karpenter import ClusterState, NewNode, pack
 from k8slab.scheduler import Framework, Snapshot
 from k8slab.scheduler.framework import placed_on
-from tests.karpenter import CAPACITY_TYPE, HOST, ZONE, app_pod, cluster, instance_type, ladder, node_pool, rule, run_node
+from tests.karpenter import (
+    CAPACITY_TYPE,
+    HOST,
+    ZONE,
+    app_pod,
+    cluster,
+    instance_type,
+    ladder,
+    node_pool,
+    rule,
+    run_node,
+)
 from tests.scheduling import pod
 
 
@@ -48,7 +59,10 @@ def test_one_large_node_for_several_pods_is_left_open_to_all_types_that_fit() ->
 def test_spot_is_cheaper_where_the_pool_allows_it() -> None:
     pool = node_pool("default", rule(CAPACITY_TYPE, "In", "spot", "on-demand"))
     assert pack([app_pod("a")], cluster(pool)).price_micros == 40_000
-    assert pack([app_pod("a")], cluster(node_pool("default", rule(CAPACITY_TYPE, "In", "on-demand")))).price_micros == 100_000
+    assert (
+        pack([app_pod("a")], cluster(node_pool("default", rule(CAPACITY_TYPE, "In", "on-demand")))).price_micros
+        == 100_000
+    )
 
 
 def test_the_largest_pods_are_packed_first() -> None:
@@ -148,11 +162,13 @@ def test_a_taint_that_only_prefers_is_tolerated_at_last() -> None:
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
-        pytest.param({"nodeSelector": {"team": "a"}}, 'incompatible requirements, label "team" does not have known values',
+        pytest.param({"nodeSelector": {"team": "a"}},
+                     'incompatible requirements, label "team" does not have known values',
                      id="a custom label without a pool for it"),
         pytest.param({"nodeSelector": {"kubernetes.io/arch": "arm64"}}, "no instance type met all requirements",
                      id="an architecture that is not sold"),
-        pytest.param({"nodeSelector": {ZONE: "z"}}, "no instance type met the scheduling requirements or had a required "
+        pytest.param({"nodeSelector": {ZONE: "z"}},
+                     "no instance type met the scheduling requirements or had a required "
                      "offering", id="a zone that there is not"),
     ],
 )  # fmt: skip
@@ -204,7 +220,7 @@ def test_a_pod_is_not_added_to_a_node_that_would_lose_its_min_values() -> None:
 # -- topology: scheduling.md, Topology Spread, Pod affinity/anti-affinity ---------------------------------
 
 
-def zones_of(state: ClusterState, pods: list[Any]) -> list[str | None]:
+def zones_of(state: ClusterState, pods: list[Any]) -> list[str]:
     packing = pack(pods, state)
     assert packing.errors == {}
     return sorted(str(one.requirements.get(ZONE).only) for one in packing.new for _ in one.pods)
@@ -284,9 +300,10 @@ def test_affinity_to_itself_begins_somewhere() -> None:
 
 
 def test_affinity_to_nobody_is_an_error() -> None:
-    assert "pod affinity" in pack([app_pod("web", affinity=affinity("podAffinity", HOST, "db"))], cluster()).errors[
-        "default/web"
-    ]
+    assert (
+        "pod affinity"
+        in pack([app_pod("web", affinity=affinity("podAffinity", HOST, "db"))], cluster()).errors["default/web"]
+    )
 
 
 def test_a_topology_key_that_no_pool_knows_is_an_error() -> None:

@@ -41,7 +41,7 @@ def allowed(operator: str, values: list[str], value: str) -> bool:
     return number is not None and number <= int(values[0])
 
 
-OPERATIONS = st.one_of(
+OPERATIONS: st.SearchStrategy[tuple[str, list[str]]] = st.one_of(
     st.tuples(st.sampled_from(["In", "NotIn"]), st.lists(st.sampled_from(UNIVERSE), min_size=1, max_size=4)),
     st.tuples(st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
     st.tuples(st.sampled_from(["Gt", "Lt", "Gte", "Lte"]), st.sampled_from(["0", "2", "5"]).map(lambda v: [v])),
@@ -178,7 +178,8 @@ def test_preferences_count_as_required_until_they_are_dropped() -> None:
                      "have a single positive integer value", id="a bound below zero"),
         pytest.param(rule("k", "In", "a", minValues=2), "r: Invalid value: requirements with 'minValues' must have at "
                      "least that many values specified in the 'values' field", id="more minValues than values"),
-        pytest.param(rule("k", "Exists", minValues=51), "r.minValues: Invalid value: 51: expected a number from 1 to 50",
+        pytest.param(rule("k", "Exists", minValues=51),
+                     "r.minValues: Invalid value: 51: expected a number from 1 to 50",
                      id="too many minValues"),
     ],
 )  # fmt: skip
