@@ -14,7 +14,6 @@ Simplified: the nat table alone; of the matches -p, -s, -d, --dport, --destinati
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -103,7 +102,7 @@ class NatTable:
 
     def rules(self, chain: str) -> list[str]:
         """As `iptables -t nat -S CHAIN` prints them."""
-        return [f"-A {chain} {shlex.join(rule).replace(chr(39), chr(34))}" for rule in self._chain(chain)]
+        return [f"-A {chain} {' '.join(map(_quoted, rule))}" for rule in self._chain(chain)]
 
     def _chain(self, name: str) -> list[Rule]:
         if name not in self.chains:
@@ -151,6 +150,14 @@ class NatTable:
             for rule in rules:
                 assert _target(rule) in known, f"{chain} jumps to {_target(rule)}, which is not there"
             assert len(rules) == len(dict.fromkeys(rules)), f"{chain} has a rule twice"
+
+
+def _quoted(word: str) -> str:
+    """In quotes where there is a blank or a quote in it."""
+    if not any(c in word for c in ' "\\'):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def replace_mark(packet: Tuple5, value: int, mask: int) -> Tuple5:

@@ -92,6 +92,7 @@ class _Walker:
     hops: list[Hop] = field(default_factory=list)
     here: tuple[str, str] = ("", "")
     asked: Tuple5 = _NOBODY
+    is_answer: bool = False
 
     # -- the steps of one namespace ----------------------------------------------------------------
 
@@ -158,7 +159,7 @@ class _Walker:
         """Out over the route's link, past POSTROUTING."""
         flow = self.packet.flow
         verdict = where.nat[flow.destination.version].traverse("POSTROUTING", flow, where.is_local)
-        if verdict.target == "MASQUERADE" and not self._is_known(machine, flow):
+        if verdict.target == "MASQUERADE" and not self._is_known(machine):
             source = where.source_for(route, flow.destination.version)
             if source is not None and source != flow.source:
                 self._set(flow._replace(source=source, mark=0))
@@ -216,6 +217,8 @@ class _Walker:
         if next_hop == self.fabric.gateway:
             self._hop(link.name, "wire", f"to the gateway {next_hop}")
             self.here = _OUTSIDE, ""
+            if self.fabric.is_pod_address(self.packet.flow.destination):
+                self._lost_outside()
             self._deliver("", f"out of the cluster, as {self.packet.flow.source}")
             return
         other = self.fabric.owner(next_hop)
@@ -230,9 +233,12 @@ class _Walker:
         self.here = _OUTSIDE, ""
         owner = self.fabric.owner(destination)
         if owner is None:
-            self._drop("", f"beyond {self.fabric.gateway} nobody knows a way to {destination}")
+            self._lost_outside()
         self._hop("", "wire", f"from the gateway to {owner.name}")
         self.receive(owner, owner.host, owner.host.links["eth0"], destination)
+
+    def _lost_outside(self) -> NoReturn:
+        self._drop("", f"beyond {self.fabric.gateway} nobody knows a way to {self.packet.flow.destination}")
 
     def _fit(self, link: Link, why_not: str) -> None:
         if self.packet.size > link.mtu:
@@ -269,18 +275,18 @@ class _Walker:
 
     def _nat(self, chain: str, machine: Machine, where: Namespace) -> None:
         flow = self.packet.flow
-        if self._is_known(machine, flow):
+        if self._is_known(machine):
             return
+        self.known.setdefault(machine.name, {})
         verdict = where.nat[flow.destination.version].traverse(chain, flow, where.is_local)
         self._set(verdict.packet)
         if verdict.target == "DNAT":
             was, now = _end(flow.destination, flow.port), _end(verdict.packet.destination, verdict.packet.port)
             self._hop("", "nat", f"{was} becomes {now} ({verdict.matched[-1]})")
 
-    def _is_known(self, machine: Machine, flow: Tuple5) -> bool:
-        """An answer: rules are asked for a connection's first packet only."""
-        back = self.known.get(machine.name, {})
-        return any(flow[:5] == after[:5] for after in back.values())
+    def _is_known(self, machine: Machine) -> bool:
+        """An answer, and the machine has seen what it answers: rules are asked for a connection's first packet."""
+        return self.is_answer and machine.name in self.known
 
     def _note(self, machine: Machine, before: Tuple5) -> None:
         """Remember how an answer is to be translated back, if the packet is another now."""
@@ -382,7 +388,9 @@ class _Walks:
         return back
 
     def _back(self, there: Walk) -> Walk:
-        walker = _Walker(self.fabric, replace(there.packet, flow=_answer(there.packet.flow)), self.known)
+        walker = _Walker(
+            self.fabric, replace(there.packet, flow=_answer(there.packet.flow)), self.known, is_answer=True
+        )
         name, netns = there.end
         if name == _OUTSIDE:
             return self._run(walker, None, None)

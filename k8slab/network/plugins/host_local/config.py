@@ -92,7 +92,7 @@ def _raw_set(given: Any) -> list[RawRange]:
 
 
 def _requested(given: Any, where: str) -> Address | None:
-    return parse_ip_or_cidr(fields.text({"ips": given}, "ips", where))
+    return parse_ip_or_cidr(fields.text({"ips": given}, "ips", where, wanted="*ip.IP"))
 
 
 def _argument(args: Mapping[str, str]) -> Address | None:
