@@ -8,7 +8,7 @@
 A plugin is a class in a module of its own with a `name`, and `admit` (returns the changed object), `validate` (raises),
 or both. It is shown `Attributes`, and reads through a `Lister`.
 
-Simplified: LimitRanger, PodSecurity, ResourceQuota and policies are not part of the chain.
+Simplified: LimitRanger, PodSecurity and ResourceQuota are not part of the chain.
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ from k8slab.apiserver.admission.chain import Chain
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from k8slab.apiserver.admission.policy import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from k8slab.apiserver.admission.webhook import MutatingAdmissionWebhook, Outside, ValidatingAdmissionWebhook
 
 __all__ = [
+    "OUTWARD",
     "REGISTRY",
-    "WEBHOOKS",
     "Attributes",
     "Chain",
     "DefaultTolerationSeconds",
     "Lister",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "MutatingPlugin",
     "NamespaceLifecycle",
@@ -48,6 +50,7 @@ __all__ = [
     "Priority",
     "ServiceAccount",
     "TaintNodesByCondition",
+    "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
     "ValidatingPlugin",
     "changed_fields",
@@ -62,13 +65,20 @@ REGISTRY: dict[str, type[Any]] = {
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTopologyLabels": PodTopologyLabels,
+    "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
     "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
+    "ValidatingAdmissionPolicy": ValidatingAdmissionPolicy,
     "ValidatingAdmissionWebhook": ValidatingAdmissionWebhook,
 }
 """Plugins by name, in the order they run."""
 
-WEBHOOKS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
-"""Plugins that call out: made with an `Outside`."""
+OUTWARD = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+)
+"""Plugins that need more of the server than its objects: made with an `Outside`."""
 
 
 def plugins(disabled: Iterable[str] = (), outside: Outside | None = None) -> list[Any]:
@@ -78,4 +88,4 @@ def plugins(disabled: Iterable[str] = (), outside: Outside | None = None) -> lis
     for name in off:
         if name not in REGISTRY:
             raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
-    return [kind(outside) if name in WEBHOOKS else kind() for name, kind in REGISTRY.items() if name not in off]
+    return [kind(outside) if name in OUTWARD else kind() for name, kind in REGISTRY.items() if name not in off]
