@@ -10,8 +10,8 @@
 (4, 5)
 
 `hpa` decides how many replicas a workload has: from metrics (`hpa.metrics`), through windows and policies, to the
-scale subresource. `cluster_autoscaler` and `karpenter` decide which machines there are, bought from the simulated `cloud`.
-All stand above the controllers, for autoscalers simulate what those and the scheduler would do.
+scale subresource. `cluster_autoscaler` and `karpenter` decide which machines there are, bought from the simulated
+`cloud`. All stand above the controllers, for autoscalers simulate what those and the scheduler would do.
 
 The caller's duties: see the packages.
 

@@ -14,8 +14,8 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR, ResourceInfo
 from k8slab.api.times import rfc3339
-from k8slab.apiserver.users import UserInfo, user_info
 from k8slab.apiserver.allocators import ServiceRanges
+from k8slab.apiserver.users import UserInfo, user_info
 from k8slab.etcd import Compare
 from k8slab.sim import Clock
 
@@ -47,7 +47,7 @@ class Environment:
     uids: random.Random
     names: random.Random
     addresses: random.Random
-    services: ServiceRanges
+    services: ServiceRanges = field(default_factory=ServiceRanges)
     users: Mapping[str, UserInfo] = field(default_factory=dict)
 
     def user(self, name: str) -> UserInfo:
