@@ -31,9 +31,23 @@ add_kinds(
         "admission": Kind(
             "serve",
             2,
-            ("plugin", "phase", "changed", "resource", "key"),
+            ("plugin", "phase", "changed", "resource", "key", "diff"),
             "{plugin}: {changed}",
             "admission plugin {plugin} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
+        ),
+        "admission.refused": Kind(
+            "wait",
+            2,
+            ("plugin", "phase", "resource", "key", "code", "why"),
+            "{plugin}: {code}",
+            "admission plugin {plugin} ({phase}) refuses {resource} {key} with {code}",
+        ),
+        "admission.audit": Kind(
+            "serve",
+            2,
+            ("key", "annotation", "value"),
+            "audit: {annotation}",
+            "the audit event of {key} gets {annotation}",
         ),
         "response.error": Kind(
             "wait", 2, _ANSWER, "{code} {reason}", "the answer to {verb} {resource} {key} is {code} {reason}: {message}"
@@ -109,6 +123,7 @@ _CONTROLLERS = {
     "taint-eviction": "the taint eviction controller",
     "namespace": "the namespace controller",
     "serviceaccount": "the ServiceAccount controller",
+    "resourcequota": "the ResourceQuota controller",
     "root-ca": "the root CA publisher",
     "ttl": "the node TTL controller",
     "informers": "an informer of the controller manager",

@@ -3,7 +3,8 @@
 This is the only place that constructs them; they know each other through Protocols.
 
 Upstream: cmd/kube-apiserver, cmd/kube-controller-manager, cmd/kube-scheduler (their app packages)
-Simplified: one controller manager, and no leader election; all API servers ask the same member of etcd.
+Simplified: one controller manager, and no leader election; all API servers ask the same member of etcd; the quota
+    controller starts with the first ResourceQuota.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from k8slab.cluster.apply import ApplyError, place_of
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
+from k8slab.cluster.on_demand import ON_DEMAND, FirstObject
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
@@ -69,6 +71,8 @@ class ControlPlane:
         common: dict[str, Any] = {"features": features, "latency": latency, "network": network, "http": self.http}
         self.servers = [APIServer(loop, self.kv, name=f"apiserver/{n}", **common) for n in range(apiservers)]
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
+        self._first = FirstObject(self.store, self.server.layout, self._start_late)
+        self._context: ControllerContext | None = None
         self.call_points: dict[str, CallPoint] = {}
         self._build_scheduler = scheduler or Scheduler
         self._of_scheduler: dict[str, Any] = {"config": scheduler_config} if scheduler_config is not None else {}
@@ -152,11 +156,21 @@ class ControlPlane:
         client = self.client("kcm", "system:kube-controller-manager")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
         context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
-        controllers = {name: build(context) for name, build in self._controllers.items()}
+        self._context = context
+        late = [name for name in ON_DEMAND if name not in self._first.wanted]
+        controllers = {name: build(context) for name, build in self._controllers.items() if name not in late}
         informers.start()
         for controller in controllers.values():
             controller.start()
         return controllers
+
+    def _start_late(self, name: str) -> None:
+        """One of `ON_DEMAND` is needed now; a manager that is down starts it with the others."""
+        build, context = self._controllers.get(name), self._context
+        if build is not None and context is not None and self.manager.is_alive:
+            controller = self.manager.program[name] = build(context)
+            context.informers.start()
+            controller.start()
 
     def add_scheduler(self, name: str, **options: Any) -> Process:
         """Start one more scheduler, `schedulers/NAME`. `options`: as of `Scheduler`. It knows nothing of the others."""

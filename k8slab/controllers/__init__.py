@@ -33,6 +33,7 @@ from k8slab.controllers.node_lifecycle import NodeLifecycleController
 from k8slab.controllers.node_ttl import TTLController
 from k8slab.controllers.podgc import PodGCController
 from k8slab.controllers.replicaset import ReplicaSetController
+from k8slab.controllers.resource_quota import ResourceQuotaController
 from k8slab.controllers.root_ca import RootCACertificatePublisher
 from k8slab.controllers.serviceaccount import ServiceAccountController
 from k8slab.controllers.taint_eviction import TaintEvictionController
@@ -41,6 +42,7 @@ __all__ = ["OPTIONS", "REGISTRY", "Controller", "ControllerContext"]
 
 REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
     "endpointslice-controller": EndpointSliceController,
+    "resourcequota-controller": ResourceQuotaController,
     "pod-garbage-collector-controller": PodGCController,
     "namespace-controller": NamespaceController,
     "serviceaccount-controller": ServiceAccountController,

@@ -50,6 +50,13 @@ add_kinds(
             "{key} is absent",
             "the garbage collector finds no {what} {key} at the API server",
         ),
+        "quota.count": Kind(
+            "work",
+            1,
+            (*_OBJECT, "used"),
+            "count for {key}",
+            "the ResourceQuota controller counts for {key}: {used}",
+        ),
         "namespace.empty": Kind(
             "work",
             1,

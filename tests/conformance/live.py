@@ -15,6 +15,7 @@ from typing import Any
 from k8slab.api.features import FeatureGates
 from k8slab.api.objects import thaw
 from k8slab.apiserver import APIServer, Frames, Response
+from k8slab.apiserver.admission import OFF_BY_DEFAULT
 from k8slab.apiserver.users import UserInfo
 from k8slab.client import Client, SharedInformerFactory
 from k8slab.controllers import REGISTRY, ControllerContext
@@ -28,6 +29,7 @@ CONTROLLERS = (
     "root-ca-certificate-publisher-controller",
     "namespace-controller",
     "garbage-collector-controller",
+    "resourcequota-controller",
 )
 ROOT_CA = "-----BEGIN CERTIFICATE-----\n"
 USERS = {"admin": UserInfo("admin", "admin-uid", ("system:masters", "system:authenticated"))}
@@ -55,7 +57,8 @@ class Scenario:
     def _start(self) -> APIServer:
         """A server, and the controllers that ran beside the recorded one."""
         self.servers += 1
-        server = APIServer(self.loop, self.etcd, name=f"apiserver/{self.servers}", http=self.hooks, users=USERS)
+        name = f"apiserver/{self.servers}"
+        server = APIServer(self.loop, self.etcd, name=name, enabled=OFF_BY_DEFAULT, http=self.hooks, users=USERS)
         self.component = Component(self.loop, "kcm")
         client = Client(server.transport("kcm"))
         informers = SharedInformerFactory(self.loop, self.component, client)

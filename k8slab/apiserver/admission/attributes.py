@@ -1,21 +1,21 @@
-"""What an admission plugin is shown, and how it refuses.
+"""What an admission plugin is shown, and how it refuses, warns and annotates.
 
-Upstream: apiserver/pkg/admission/{attributes,interfaces,errors}.go
-Simplified: no reinvocation, no audit annotations.
+Upstream: apiserver/pkg/admission/{attributes,interfaces,errors,reinvocation}.go
+Simplified: audit annotations end in the trace, since there is no audit log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from k8slab.api.errors import ForbiddenError
+from k8slab.api.errors import ForbiddenError, InternalError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR
 from k8slab.apiserver.registry import Context
+from k8slab.sim import Loop
 
-__all__ = ["Attributes", "Lister", "MutatingPlugin", "Reinvocation", "ValidatingPlugin", "changed_fields", "forbidden"]
+__all__ = ["Attributes", "Lister", "MutatingPlugin", "Reinvocation", "ValidatingPlugin", "forbidden", "internal"]
 
 
 @dataclass(slots=True)
@@ -60,6 +60,14 @@ class Attributes:
     def subresource(self) -> str:
         return self.context.subresource
 
+    @property
+    def user(self) -> str:
+        return self.context.user
+
+    @property
+    def dry_run(self) -> bool:
+        return self.context.dry_run
+
     def warn(self, text: str) -> None:
         """Goes into a `Warning` header of the answer; the same text once."""
         self.context.warn(text)
@@ -70,13 +78,19 @@ class Attributes:
 
 
 class Lister(Protocol):
-    """Reads for plugins: first what the server has heard (its watch cache), then etcd."""
+    """What plugins read: what the server has heard (its watch cache), or etcd; and the one write some need."""
+
+    @property
+    def loop(self) -> Loop: ...
 
     def cached(self, group_resource: str, namespace: str, name: str) -> Frozen | None: ...
 
     def cached_all(self, group_resource: str) -> list[Frozen]: ...
 
     async def live(self, group_resource: str, namespace: str, name: str) -> Frozen | None: ...
+
+    async def replace_status(self, group_resource: str, obj: Object) -> Frozen:
+        """Write an object's status, as the server itself. Raises ConflictError when it was changed meanwhile."""
 
 
 class MutatingPlugin(Protocol):
@@ -105,22 +119,6 @@ def forbidden(attributes: Attributes, why: str) -> ForbiddenError:
     return ForbiddenError.of(gvr.resource, name, why, gvr.group)
 
 
-def changed_fields(new: object, old: object) -> int:
-    """How many leaf fields differ. Shared parts are not looked into.
-
-    >>> changed_fields({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 3, "d": 4}})
-    2
-    """
-    if new is old:
-        return 0
-    if isinstance(new, Mapping) and isinstance(old, Mapping):
-        count = sum(1 for name in old if name not in new)
-        for name, value in new.items():
-            before = old.get(name)
-            if value is not before:
-                count += changed_fields(value, before)
-        return count
-    if isinstance(new, list) and isinstance(old, list):
-        pairs = sum(changed_fields(a, b) for a, b in zip(new, old, strict=False))
-        return pairs + abs(len(new) - len(old))
-    return int(new != old)
+def internal(why: str) -> InternalError:
+    """500, the server's own fault."""
+    return InternalError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})

@@ -21,6 +21,14 @@ __all__ = ["PodStatusStrategy", "PodStrategy"]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
+def _as_stored(volume: Object) -> Object:
+    """An empty list of sources is none once it was stored: protobuf does not tell them apart."""
+    projected = volume.get("projected") or {}
+    if projected.get("sources") != []:
+        return volume
+    return {**volume, "projected": {k: v for k, v in projected.items() if k != "sources"}}
+
+
 class PodStrategy(Strategy):
     has_generation = True
     has_status = True
@@ -31,6 +39,8 @@ class PodStrategy(Strategy):
         super().prepare_for_create(ctx, obj)
         if (obj["spec"].get("terminationGracePeriodSeconds") or 0) < 0:
             obj["spec"] = {**obj["spec"], "terminationGracePeriodSeconds": 1}
+        if any((v.get("projected") or {}).get("sources") == [] for v in obj["spec"].get("volumes") or ()):
+            obj["spec"] = {**obj["spec"], "volumes": [_as_stored(volume) for volume in obj["spec"]["volumes"]]}
         obj["spec"] = apply_label_keys(obj["spec"], obj["metadata"].get("labels") or {}, ctx.env.features)
         if not ctx.env.features.enabled("GenericWorkload"):
             obj["spec"] = {field: value for field, value in obj["spec"].items() if field != "schedulingGroup"}

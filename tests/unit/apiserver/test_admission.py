@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from k8slab.api.errors import StatusError
-from k8slab.api.scheme import CONFIGMAPS, NAMESPACES, NODES, PODS, PRIORITYCLASSES, SERVICEACCOUNTS
-from k8slab.apiserver.admission import REGISTRY, plugins
+from k8slab.api.scheme import (
+    CONFIGMAPS,
+    NAMESPACES,
+    NODES,
+    PERSISTENTVOLUMECLAIMS,
+    PODS,
+    PRIORITYCLASSES,
+    SERVICEACCOUNTS,
+    STORAGECLASSES,
+)
+from k8slab.apiserver.admission import OFF_BY_DEFAULT, REGISTRY, plugins
 from tests.unit.apiserver.conftest import MERGE, Bench
 
 CONTAINER = {"name": "c", "image": "i:1"}
@@ -25,7 +34,8 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_plugins_can_be_switched_off_by_name() -> None:
-    assert [p.name for p in plugins()] == list(REGISTRY)
+    assert [p.name for p in plugins()] == [name for name in REGISTRY if name not in OFF_BY_DEFAULT]
+    assert [p.name for p in plugins(enabled=OFF_BY_DEFAULT)] == list(REGISTRY)
     assert "Priority" not in [p.name for p in plugins(["Priority"])]
     with pytest.raises(ValueError, match="admission plugin 'Nope': expected one of NamespaceLifecycle"):
         plugins(["Nope"])
@@ -177,3 +187,40 @@ def test_the_trace_says_how_many_fields_each_plugin_changed(bench: Bench) -> Non
     told = {e.data["plugin"]: e.data["changed"] for e in bench.loop.trace if e.kind == "admission"}
     assert list(told) == ["ServiceAccount", "Priority", "DefaultTolerationSeconds"]
     assert told["Priority"] == 2
+
+
+def storage_class(name: str, is_default: str = "true") -> dict[str, Any]:
+    annotations = {"storageclass.kubernetes.io/is-default-class": is_default}
+    return {"metadata": {"name": name, "annotations": annotations}, "provisioner": "x.io/p"}
+
+
+def test_a_claim_gets_the_youngest_default_class_unless_it_names_one(bench: Bench) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+
+    def class_of(name: str, **more: Any) -> Any:
+        body = {"metadata": {"name": name}, "spec": {**spec, **more}}
+        return bench.call("create", PERSISTENTVOLUMECLAIMS, body=body)["spec"].get("storageClassName")
+
+    assert class_of("none") is None
+    bench.call("create", STORAGECLASSES, ns="", body=storage_class("old"))
+    bench.loop.run(for_ms=2_000)
+    bench.call("create", STORAGECLASSES, ns="", body=storage_class("young"))
+    bench.call("create", STORAGECLASSES, ns="", body=storage_class("other", "false"))
+    assert (class_of("a"), class_of("b", storageClassName="x"), class_of("c", storageClassName="")) == (
+        "young",
+        "x",
+        "",
+    )
+
+
+def test_the_finalizers_of_volumes_in_use_come_when_they_are_asked_for(make_bench: Any) -> None:
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"metadata": {"name": "c"}, "spec": spec}
+    for enabled, finalizers in (((), None), (OFF_BY_DEFAULT, ["kubernetes.io/pvc-protection"])):
+        made = make_bench(enabled=enabled).call("create", PERSISTENTVOLUMECLAIMS, body=body)
+        assert made["metadata"].get("finalizers") == finalizers
+
+
+def test_an_empty_list_of_sources_is_none_once_it_is_stored(bench: Bench) -> None:
+    made = bench.pod("p", volumes=[{"name": "t", "projected": {"sources": []}}])
+    assert made["spec"]["volumes"][0] == {"name": "t", "projected": {"defaultMode": 420}}
