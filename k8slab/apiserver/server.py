@@ -112,7 +112,7 @@ class APIServer:
         self.storage = Storage(self.kv, self.codec, self.layout, loop.trace)
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
         self.codec.known = self.caches.known
-        outside = Outside(loop, http or Unreachable(), self._start, self.equivalents, name, lane)
+        outside = Outside(loop, http or Unreachable(), self._start, self.equivalents, self.resource_of, name, lane)
         self.chain = Chain(plugins(disabled, outside, enabled=enabled), self, loop.trace, lane=lane)
         self.env = self._environment(users or {})
         self.jitter = loop.stream(f"{name}/watch-timeouts")
@@ -198,6 +198,10 @@ class APIServer:
         if found is None:
             raise not_served()
         return found
+
+    def resource_of(self, kind: GVK) -> ResourceInfo | None:
+        """Where a kind is served; None when it is not."""
+        return self.scheme.resource_of(kind) if kind in self.scheme else None
 
     def scales(self, gvr: GVR) -> ScaleStore:
         return ScaleStore(self.store(gvr))

@@ -24,6 +24,8 @@ Kubernetes' function libraries those for authorizer, IP addresses, CIDRs, semant
 and of lists `indexOf`, `lastIndexOf`; optional field selection with `Object{?field: ...}` is not known.
 """
 
+from k8slab.api.cel.composition import ANY, Composition, Evaluation, Scope, evaluate, undefined
+from k8slab.api.cel.initialisers import fields_of_message, mismatch, type_of_message
 from k8slab.api.cel.program import (
     CELUnavailableError,
     CompileError,
@@ -34,10 +36,19 @@ from k8slab.api.cel.program import (
 )
 
 __all__ = [
+    "ANY",
     "CELUnavailableError",
     "CompileError",
+    "Composition",
+    "Evaluation",
     "EvaluationError",
     "Program",
+    "Scope",
     "compile_expression",
+    "evaluate",
+    "fields_of_message",
     "is_available",
+    "mismatch",
+    "type_of_message",
+    "undefined",
 ]

@@ -1,4 +1,4 @@
-"""Defaults of role bindings, priority classes and webhook configurations.
+"""Defaults of role bindings, priority classes, webhook configurations and admission policies.
 
 Upstream: pkg/apis/{rbac,scheduling,admissionregistration}/v1/defaults.go
 """
@@ -10,6 +10,8 @@ from typing import Any
 from k8slab.api.priority_classes import PREEMPT_LOWER_PRIORITY
 
 __all__ = [
+    "set_admission_binding_defaults",
+    "set_admission_policy_defaults",
     "set_mutating_webhook_defaults",
     "set_priority_class_defaults",
     "set_role_binding_defaults",
@@ -49,3 +51,25 @@ def set_mutating_webhook_defaults(configuration: dict[str, Any]) -> None:
     set_validating_webhook_defaults(configuration)
     for webhook in configuration.get("webhooks", ()):
         webhook.setdefault("reinvocationPolicy", "Never")
+
+
+def set_admission_policy_defaults(policy: dict[str, Any]) -> None:
+    """Of both kinds; a mutating policy must name its reinvocationPolicy itself."""
+    spec = policy.setdefault("spec", {})
+    spec.setdefault("failurePolicy", "Fail")
+    _set_match_resources_defaults(spec.get("matchConstraints"))
+
+
+def set_admission_binding_defaults(binding: dict[str, Any]) -> None:
+    _set_match_resources_defaults((binding.get("spec") or {}).get("matchResources"))
+
+
+def _set_match_resources_defaults(resources: dict[str, Any] | None) -> None:
+    if resources is None:
+        return
+    resources.setdefault("matchPolicy", "Equivalent")
+    resources.setdefault("namespaceSelector", {})
+    resources.setdefault("objectSelector", {})
+    for name in ("resourceRules", "excludeResourceRules"):
+        for rule in resources.get(name) or ():
+            rule.setdefault("scope", "*")

@@ -21,6 +21,7 @@ from typing import Any
 from k8slab.api.errors import Cause
 from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import (
+    admission_policies,
     admission_webhooks,
     autoscaling,
     batch,
@@ -58,7 +59,11 @@ Update = Callable[[Object, Object], list[Cause]]
 
 _ADMISSION = "admissionregistration.k8s.io"
 _CREATE: dict[tuple[str, str], Create] = {
+    (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.validate_mutating_policy_create,
+    (_ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.validate_mutating_binding_create,
     (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_create,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validate_validating_policy_create,
+    (_ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.validate_validating_binding_create,
     (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_create,
     ("", "ConfigMap"): core.validate_config_map_create,
     ("", "LimitRange"): core.validate_limit_range,
@@ -96,7 +101,9 @@ _CREATE: dict[tuple[str, str], Create] = {
 }
 
 _UPDATE: dict[tuple[str, str], Update] = {
+    (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.validate_mutating_policy_update,
     (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_update,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validate_validating_policy_update,
     (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_update,
     ("", "ConfigMap"): core.validate_config_map_update,
     ("", "Node"): core.validate_node_update,
@@ -125,7 +132,9 @@ _UPDATE: dict[tuple[str, str], Update] = {
 }
 
 _STATUS_UPDATE: dict[tuple[str, str], Update] = {
+    (_ADMISSION, "MutatingAdmissionPolicy"): admission_policies.validate_mutating_policy_update,
     (_ADMISSION, "MutatingWebhookConfiguration"): admission_webhooks.validate_mutating_update,
+    (_ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.validate_validating_policy_update,
     (_ADMISSION, "ValidatingWebhookConfiguration"): admission_webhooks.validate_validating_update,
     ("", "Namespace"): core.validate_namespace_status_update,
     ("", "Node"): core.validate_node_update,

@@ -36,6 +36,7 @@ from k8slab.apiserver.admission.node_restriction import NodeRestriction
 from k8slab.apiserver.admission.objects import Objects
 from k8slab.apiserver.admission.pod_security import PodSecurity
 from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from k8slab.apiserver.admission.policy import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.resource_quota import ResourceQuota
 from k8slab.apiserver.admission.service_account import ServiceAccount
@@ -45,8 +46,8 @@ from k8slab.apiserver.admission.webhook import MutatingAdmissionWebhook, Outside
 
 __all__ = [
     "OFF_BY_DEFAULT",
+    "OUTWARD",
     "REGISTRY",
-    "WEBHOOKS",
     "Attributes",
     "Chain",
     "Change",
@@ -54,6 +55,7 @@ __all__ = [
     "DefaultTolerationSeconds",
     "LimitRanger",
     "Lister",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "MutatingPlugin",
     "NamespaceLifecycle",
@@ -69,6 +71,7 @@ __all__ = [
     "Stage",
     "StorageObjectInUseProtection",
     "TaintNodesByCondition",
+    "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
     "ValidatingPlugin",
     "changed_fields",
@@ -89,14 +92,21 @@ REGISTRY: dict[str, type[Any]] = {
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "PodTopologyLabels": PodTopologyLabels,
+    "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
     "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
+    "ValidatingAdmissionPolicy": ValidatingAdmissionPolicy,
     "ValidatingAdmissionWebhook": ValidatingAdmissionWebhook,
     "ResourceQuota": ResourceQuota,
 }
 """Plugins by name, in the order they run."""
 
-WEBHOOKS = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
-"""Plugins that call out: made with an `Outside`."""
+OUTWARD = (
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+)
+"""Plugins that need more of the server than its objects: made with an `Outside`."""
 
 OFF_BY_DEFAULT = ("StorageObjectInUseProtection",)
 """Plugins that run only when they are enabled."""
@@ -112,4 +122,4 @@ def plugins(disabled: Iterable[str] = (), outside: Outside | None = None, *, ena
         if name not in REGISTRY:
             raise ValueError(f"admission plugin {name!r}: expected one of {', '.join(REGISTRY)}")
     off += [name for name in OFF_BY_DEFAULT if name not in on]
-    return [kind(outside) if name in WEBHOOKS else kind() for name, kind in REGISTRY.items() if name not in off]
+    return [kind(outside) if name in OUTWARD else kind() for name, kind in REGISTRY.items() if name not in off]

@@ -111,6 +111,18 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "clusterroles.rbac.authorization.k8s.io": lambda: Strategy(allow_create_on_update=True),
     "clusterrolebindings.rbac.authorization.k8s.io": lambda: Strategy(allow_create_on_update=True),
     "runtimeclasses.node.k8s.io": lambda: Strategy(allow_unconditional_update=False),
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": lambda: Strategy(
+        has_generation=True, allow_unconditional_update=False
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": lambda: Strategy(
+        has_generation=True, allow_unconditional_update=False
+    ),
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": lambda: Strategy(
+        has_generation=True, allow_unconditional_update=False
+    ),
+    "validatingadmissionpolicies.admissionregistration.k8s.io": lambda: Strategy(
+        has_generation=True, has_status=True, allow_unconditional_update=False
+    ),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": lambda: Strategy(
         has_generation=True, allow_unconditional_update=False
     ),

@@ -9,29 +9,22 @@ Simplified: no `authorizer`, since nothing is authorized.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from k8slab.api.cel import CELUnavailableError, CompileError, EvaluationError, compile_expression
+from k8slab.api.cel import Scope, evaluate
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import GVK, GVR
 from k8slab.apiserver.admission.attributes import Attributes
 from k8slab.apiserver.admission.webhook.subject import admission_request, versioned
 
-__all__ = ["Evaluation", "Match", "evaluate", "match", "variables_of"]
-
-NAMES = ("namespaceObject", "object", "oldObject", "request")
+__all__ = ["Match", "match", "variables_of"]
 
 
 class Match(NamedTuple):
     """`error`: why the conditions could not be told, when failurePolicy wants to hear of it."""
 
     matches: bool
-    error: str = ""
-
-
-class Evaluation(NamedTuple):
-    value: Any = None
     error: str = ""
 
 
@@ -49,23 +42,11 @@ def variables_of(
     }
 
 
-def evaluate(expression: str, variables: Mapping[str, Any], returns: tuple[str, ...] = ("bool",)) -> Evaluation:
-    """One expression, with upstream's words for what goes wrong."""
-    try:
-        program = compile_expression(expression, tuple(sorted(variables)), returns)
-    except (CompileError, CELUnavailableError) as error:
-        return Evaluation(error=f"compilation error: {error}")
-    try:
-        return Evaluation(program.evaluate(variables))
-    except EvaluationError as error:
-        return Evaluation(error=f"expression '{expression}' resulted in error: {error}")
-
-
-def match(conditions: Iterable[Object], variables: Mapping[str, Any], *, ignores_failures: bool) -> Match:
+def match(conditions: Iterable[Object], scope: Scope, *, ignores_failures: bool) -> Match:
     """Whether all conditions hold."""
     errors = []
     for condition in conditions:
-        result = evaluate(condition.get("expression") or "", variables)
+        result = evaluate(condition.get("expression") or "", scope)
         if result.error:
             errors.append(result.error)
         elif result.value is False:

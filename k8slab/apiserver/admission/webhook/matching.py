@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+from k8slab.api.cel import Composition
 from k8slab.api.errors import NotFoundError, StatusError
 from k8slab.api.labels import Selector
 from k8slab.api.objects import Object
@@ -62,8 +63,8 @@ async def should_call(
     if problem is not None:
         raise problem
     if hook.match_conditions:
-        variables = variables_of(attributes, invocation.resource, invocation.kind)
-        found = match(hook.match_conditions, variables, ignores_failures=hook.is_ignoring_failures)
+        scope = Composition().scope(variables_of(attributes, invocation.resource, invocation.kind))
+        found = match(hook.match_conditions, scope, ignores_failures=hook.is_ignoring_failures)
         if found.error:
             raise forbidden(attributes, found.error)
         if not found.matches:

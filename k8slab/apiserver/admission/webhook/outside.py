@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from k8slab.api.scheme import GVK, GVR
+from k8slab.api.scheme import GVK, GVR, SCHEME, ResourceInfo
 from k8slab.api.transport import HTTPCaller, HTTPResponse
 from k8slab.sim import Loop, Task
 
@@ -29,15 +29,21 @@ def _no_equivalents(resource: GVR) -> Iterable[tuple[GVR, GVK]]:
     return ()
 
 
+def _builtin(kind: GVK) -> ResourceInfo | None:
+    return SCHEME.resource_of(kind) if kind in SCHEME else None
+
+
 @dataclass(frozen=True)
 class Outside:
     """`spawn(name, job)` starts a task that ends with the server. `equivalents`: a resource's other versions and
-    groups, over the same stored objects, with the kind of each. `lane`: where calls appear in the trace."""
+    groups, over the same stored objects, with the kind of each. `resource_of`: where a kind is served, None if it is
+    not. `lane`: where calls appear in the trace."""
 
     loop: Loop = field(default_factory=Loop)
     http: HTTPCaller = field(default_factory=Unreachable)
     spawn: Callable[[str, Callable[[], Coroutine[Any, Any, Any]]], Task] | None = None
     equivalents: Callable[[GVR], Iterable[tuple[GVR, GVK]]] = _no_equivalents
+    resource_of: Callable[[GVK], ResourceInfo | None] = _builtin
     name: str = "apiserver/0"
     lane: str = "apiserver"
 
