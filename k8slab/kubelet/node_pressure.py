@@ -94,6 +94,7 @@ class NodePressure:
 
     views = ("memory",)
     title = "Who goes when the memory is gone?"
+    looks_within = True
 
     def __init__(
         self,
