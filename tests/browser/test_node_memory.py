@@ -62,9 +62,12 @@ def test_pods_stand_in_the_order_in_which_they_would_go(address: str, visit: Vis
     assert (shown.count("rect.over"), shown.count("line.bound")) == (3, 2)
 
 
-def test_whoever_is_evicted_is_struck_out_and_stands_last(address: str, visit: Visitor) -> None:
+def test_whoever_is_evicted_ends_and_then_is_struck_out_and_stands_last(address: str, visit: Visitor) -> None:
     shown = Shown(visit(address).page)
+    shown.root.get_by_role("button", name="all").click()
     shown.go_to("The kubelet on node-1 evicts Pod scratch for want of memory.available.")
+    assert "evicted, ends" in shown.words() and shown.count("text.gone") == 0
+    shown.page.keyboard.press("ArrowRight")
     assert shown.picture.locator("text.gone").all_text_contents() == ["scratch"]
     places = [word for word in shown.words() if word in ("1.", "2.", "3.", "4.", "\u00d7")]
     assert places == ["1.", "2.", "3.", "\u00d7"]

@@ -37,13 +37,13 @@ svg .onf{fill:#14181e}
     const most = Math.max(1, ...names.map((k) => Math.max(M.pods[k].used, M.pods[k].request, M.pods[k].limit)));
     const Y = (mi) => L + (W - L - R) * mi / most;
     order.forEach((k, n) => {
-      const P = M.pods[k], y = top + 26 * n, over = P.used > P.request, out = P.state === "evicted";
-      g.push(say(0, y + 15, out ? "\u00d7" : P.place ? `${P.place}.` : "", "b"), say(18, y + 15, fit(short(k), L - 24), out ? "gone mute" : "b"));
+      const P = M.pods[k], y = top + 26 * n, over = P.used > P.request, out = P.state === "evicted", ends = P.state === "ends";
+      g.push(say(0, y + 15, out || ends ? "\u00d7" : P.place ? `${P.place}.` : "", "b"), say(18, y + 15, fit(short(k), L - 24), out ? "gone mute" : "b"));
       if (!thin) g.push(say(L - 6, y + 15, `priority ${P.priority}`, "mute", "end"));
       g.push(s("rect", { x: L, y: y + 2, width: Math.max(0, Y(P.used) - L), height: 18, class: `use${over ? " over" : ""}${changed(k) ? " changed" : ""}` }));
       if (P.limit) g.push(s("line", { x1: Y(P.limit), x2: Y(P.limit), y1: y + 2, y2: y + 20, class: "cap" }));
       g.push(s("line", { x1: Y(P.request), x2: Y(P.request), y1: y - 1, y2: y + 23, class: "ask" }));
-      const word = out ? "evicted" : P.state === "waits" ? "killed, waits" : thin ? size(P.used) : `${size(P.used)}, asks ${P.request ? size(P.request) : "nothing"}`;
+      const word = out ? "evicted" : ends ? "evicted, ends" : P.state === "waits" ? "killed, waits" : thin ? size(P.used) : `${size(P.used)}, asks ${P.request ? size(P.request) : "nothing"}`;
       g.push(say(W, y + 15, word, over || out ? "b" : "", "end"));
     });
     const hatch = s("pattern", { id: "own", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
