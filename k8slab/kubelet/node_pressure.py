@@ -50,6 +50,8 @@ __all__ = ["NodePressure", "PressureAnswer", "PressureStep", "Use", "requested"]
 _AT_ONCE = Timings(sandbox_ms=0, pull_ms=0, create_ms=0, start_ms=0)
 _LOOK_MS, _CLEANUP_MS = 10_000, 1_000
 _MI = 1 << 20
+_STATES = {(True, False): "runs", (False, False): "waits", (True, True): "ends", (False, True): "evicted"}
+"""By whether something of it runs, and whether it was evicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class NodePressure:
 
     views = ("memory",)
     title = "Who goes when the memory is gone?"
+    looks_within = True
 
     def __init__(
         self,
@@ -258,7 +261,7 @@ class NodePressure:
     def view(self) -> Mapping[str, Any]:
         """`memory` in Mi: the `node`, its `capacity`, what its `system` uses and what is `free`; `bounds` of memory by
         threshold; `pressure`; `pods` by key: `used`, `request`, `limit` (0: none), `priority`, `place` in the order of
-        eviction (0: not in it) and `state` (runs, waits, evicted)."""
+        eviction (0: not in it) and `state` (runs, waits after a kill, ends, evicted)."""
         summary = node_summary(self.runtime, self.trace.clock.now_ms)
         seen = signal_observations(summary)
         bounds = {
@@ -276,7 +279,7 @@ class NodePressure:
                 "limit": sum(c.memory_limit or 0 for c in sandbox.containers) // _MI,
                 "priority": pod_priority(sandbox.pod),
                 "place": place.get(sandbox.uid, 0),
-                "state": "evicted" if sandbox.verdict is not None else "runs" if runs else "waits",
+                "state": _STATES[runs, sandbox.verdict is not None],
             }
         return {
             "memory": {

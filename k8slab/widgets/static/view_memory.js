@@ -29,21 +29,21 @@ svg .onf{fill:#14181e}
     g.push(s("rect", { x: 1, y: 24, width: W - 2, height: 30, class: "room" }));
     if (M.system) part(M.system, "sys", "system");
     for (const k of [...order].reverse()) if (M.pods[k].used) part(M.pods[k].used, "use", short(k));
-    Object.entries(M.bounds).forEach(([text, mi], n) => {
+    Object.entries(M.bounds).sort((a, b) => b[1] - a[1]).forEach(([text, mi], n) => {
       const x = X(M.capacity - mi), y = 70 + 15 * n;
-      g.push(s("line", { x1: x, x2: x, y1: 18, y2: y - 10, class: "bound" }), say(Math.min(x + 4, W), y, thin ? text.replace("memory.available ", "free ") : text, "mute", "end"));
+      g.push(s("line", { x1: x, x2: x, y1: 18, y2: y + 2, class: "bound" }), say(x - 5, y, thin ? text.replace("memory.available ", "free ") : text, "mute", "end"));
     });
     const top = 84 + 15 * Math.max(0, Object.keys(M.bounds).length - 1), L = thin ? 92 : 190, R = thin ? 74 : 150;
     const most = Math.max(1, ...names.map((k) => Math.max(M.pods[k].used, M.pods[k].request, M.pods[k].limit)));
     const Y = (mi) => L + (W - L - R) * mi / most;
     order.forEach((k, n) => {
-      const P = M.pods[k], y = top + 26 * n, over = P.used > P.request, out = P.state === "evicted";
-      g.push(say(0, y + 15, out ? "\u00d7" : P.place ? `${P.place}.` : "", "b"), say(18, y + 15, fit(short(k), L - 24), out ? "gone mute" : "b"));
+      const P = M.pods[k], y = top + 26 * n, over = P.used > P.request, out = P.state === "evicted", ends = P.state === "ends";
+      g.push(say(0, y + 15, out || ends ? "\u00d7" : P.place ? `${P.place}.` : "", "b"), say(18, y + 15, fit(short(k), L - 24), out ? "gone mute" : "b"));
       if (!thin) g.push(say(L - 6, y + 15, `priority ${P.priority}`, "mute", "end"));
       g.push(s("rect", { x: L, y: y + 2, width: Math.max(0, Y(P.used) - L), height: 18, class: `use${over ? " over" : ""}${changed(k) ? " changed" : ""}` }));
       if (P.limit) g.push(s("line", { x1: Y(P.limit), x2: Y(P.limit), y1: y + 2, y2: y + 20, class: "cap" }));
       g.push(s("line", { x1: Y(P.request), x2: Y(P.request), y1: y - 1, y2: y + 23, class: "ask" }));
-      const word = out ? "evicted" : P.state === "waits" ? "killed, waits" : thin ? size(P.used) : `${size(P.used)}, asks ${size(P.request)}`;
+      const word = out ? "evicted" : ends ? "evicted, ends" : P.state === "waits" ? "killed, waits" : thin ? size(P.used) : `${size(P.used)}, asks ${P.request ? size(P.request) : "nothing"}`;
       g.push(say(W, y + 15, word, over || out ? "b" : "", "end"));
     });
     const hatch = s("pattern", { id: "own", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
