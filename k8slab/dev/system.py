@@ -1,4 +1,4 @@
-"""Programs that come from the system, not from Python's registry: a browser, npm and Graphviz's dot.
+"""Programs that come from the system, not from Python's registry: a browser, npm, Graphviz's dot, a CNI plugin.
 
 Installed with apt-get when we are root on Debian or Ubuntu; elsewhere named, with what is skipped without them.
 Standard library only.
@@ -49,6 +49,12 @@ PROGRAMS: dict[str, Program] = {
         package="graphviz",
         elsewhere="brew install graphviz",
         without="cells that draw with Graphviz cannot run; their stored figures stay",
+    ),
+    "host-local": Program(
+        names=("/usr/lib/cni/host-local", "/opt/cni/bin/host-local"),
+        package="containernetworking-plugins",
+        elsewhere="Linux alone has it",
+        without="our address plugin is not compared with the real one",
     ),
 }
 

@@ -131,11 +131,13 @@ def lock(root: Path, arguments: list[str]) -> int:
     return write(root, arguments)
 
 
+_TESTED_WITH = ("chromium", "dot", "npm", "host-local")
+
 VERBS: dict[str, Verb] = {
     "book": Verb("build the book and serve it on 127.0.0.1 (SERVE=0: build only)", "book", book, system=("npm",)),
     "check": Verb("lint, types, unit tests, changed notebooks (under 3 minutes)", "dev", check),
-    "test": Verb("every check there is (arguments go to pytest)", "dev", test, system=("chromium", "dot", "npm")),
-    "soak": Verb("the same tests with the large counts", "dev", soak, system=("chromium", "dot", "npm")),
+    "test": Verb("every check there is (arguments go to pytest)", "dev", test, system=_TESTED_WITH),
+    "soak": Verb("the same tests with the large counts", "dev", soak, system=_TESTED_WITH),
     "jupyter": Verb("JupyterLab on this folder", "book", jupyter, system=("dot",)),
     "notebook": Verb("execute notebooks, store byte-stable outputs [--check] [FILE ...]", "dev", notebook),
     "api": Verb("write the reference pages' list of packages anew [--check]", "book", api),

@@ -1,0 +1,1 @@
+"""What plugins work on, simulated: namespaces, links, routes, NAT rules; and packets that walk through them."""
