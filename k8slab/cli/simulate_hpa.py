@@ -39,7 +39,7 @@ def add_parser(verbs: Any) -> None:
     parser.add_argument("--hpa", action="append", required=True, metavar="FILE", type=file_name,
                         help="manifests with HorizontalPodAutoscalers and their targets (again for more)")  # fmt: skip
     parser.add_argument("--load", required=True, metavar="FILE", type=file_name,
-                        help="CSV: time (seconds, or 5m) and load from then on (in CPUs, or as the metric)")  # fmt: skip
+                        help="CSV: time (seconds, or 5m) and load from then on (CPUs, or as the metric)")  # fmt: skip
     parser.add_argument("--startup", type=duration_ms, default=0, metavar="DURATION",
                         help="from a Pod's creation until it is ready (default 0s)")  # fmt: skip
     parser.add_argument(
