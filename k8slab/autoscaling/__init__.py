@@ -9,6 +9,8 @@
 `cloud` is the simulated cloud that sells the machines; `cluster_autoscaler` decides which groups grow and shrink.
 
 The caller's duties: see the packages.
+
+Simplified: no vertical autoscaler.
 """
 
 __all__: list[str] = []
