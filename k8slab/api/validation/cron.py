@@ -16,7 +16,7 @@ from typing import NamedTuple
 from k8slab.api.go_duration import parse_duration_ns
 from k8slab.api.labels import go_quote
 
-__all__ = ["check_schedule", "is_time_zone"]
+__all__ = ["CronField", "check_schedule", "is_time_zone", "parse_fields"]
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -51,13 +51,33 @@ def check_schedule(text: str) -> None:
     if text.startswith("@"):
         _check_descriptor(text)
         return
+    parse_fields(text)
+
+
+class CronField(NamedTuple):
+    """One of the five fields: the numbers it stands for, and whether it is a `*` (or `?`) that says nothing."""
+
+    values: frozenset[int]
+    is_star: bool
+
+
+def parse_fields(text: str) -> tuple[CronField, ...]:
+    """Minute, hour, day of month, month, day of week. ValueError with the parser's text."""
     fields = text.split()
     if len(fields) != len(_FIELDS):
         raise ValueError(f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]")
-    for field, bounds in zip(fields, _FIELDS, strict=True):
-        for part in field.split(","):
-            if part:
-                _check_range(part, bounds)
+    return tuple(_field(field, bounds) for field, bounds in zip(fields, _FIELDS, strict=True))
+
+
+def _field(text: str, bounds: _Bounds) -> CronField:
+    values: set[int] = set()
+    is_star = False
+    for part in text.split(","):
+        if part:
+            found = _range(part, bounds)
+            values.update(found)
+            is_star |= found.step == 1 and part.partition("/")[0].partition("-")[0] in ("*", "?")
+    return CronField(frozenset(values), is_star)
 
 
 def is_time_zone(name: str) -> bool:
@@ -86,7 +106,7 @@ def _check_descriptor(text: str) -> None:
         raise ValueError(f"failed to parse duration {text}: {error}") from None
 
 
-def _check_range(text: str, bounds: _Bounds) -> None:
+def _range(text: str, bounds: _Bounds) -> range:
     limits, *steps = text.split("/")
     low, *rest = limits.split("-")
     if low in ("*", "?"):
@@ -110,6 +130,7 @@ def _check_range(text: str, bounds: _Bounds) -> None:
         raise ValueError(f"beginning of range ({start}) beyond end of range ({end}): {text}")
     if step == 0:
         raise ValueError(f"step of range should be a positive number: {text}")
+    return range(start, end + 1, step)
 
 
 def _number(text: str, names: dict[str, int]) -> int:
