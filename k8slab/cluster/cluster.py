@@ -41,6 +41,7 @@ from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
 from k8slab.cluster.node import Machine, node_configs
+from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig, autoscaled
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
@@ -83,7 +84,8 @@ class Cluster:
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
     (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
-    controllers of your own, each a process of that name. The constructor returns when all nodes are Ready.
+    controllers of your own, each a process of that name. `cluster_autoscaler`: node groups on a simulated cloud, and
+    the autoscaler that grows and shrinks them. The constructor returns when all nodes are Ready.
     """
 
     _is_closed = False
@@ -109,6 +111,7 @@ class Cluster:
         scheduler: SchedulerFactory | None = None,
         operators: Mapping[str, ControllerFactory] | None = None,
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
+        cluster_autoscaler: ClusterAutoscalerConfig | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
         chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
@@ -130,10 +133,12 @@ class Cluster:
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
-        self._not_recorded = own_code(order=order, **{name: one for name, one in own.items() if name not in kept})
+        mine = {name: one for name, one in own.items() if name not in kept}
+        self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.network = Network(self.loop)
+        self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own)
         self.control_plane = ControlPlane(
             self.loop,
             latency=profile,
@@ -145,7 +150,7 @@ class Cluster:
         )
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
-        self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
+        self.nodes = {config.name: self._machine(config) for config in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
         self._boot()
@@ -157,6 +162,9 @@ class Cluster:
         return f"<Cluster {what}, {state}{', closed' if self._is_closed else ''}>"
 
     # -- starting ----------------------------------------------------------------------------------
+
+    def _machine(self, config: NodeConfig) -> Machine:
+        return Machine(self.loop, config, self.timings, self._start_kubelet)
 
     def _start_kubelet(self, component: Component, runtime: ContainerRuntime) -> Kubelet:
         client = self.control_plane.client(component.name, f"system:node:{runtime.node.name}")
@@ -182,6 +190,8 @@ class Cluster:
             operator.start()
         for machine in self.nodes.values():
             machine.kubelet.start()
+        if self.node_autoscaling is not None:
+            self.node_autoscaling.start(self.nodes, self._machine, self.control_plane)
 
     def _is_up(self) -> bool:
         return not self._not_up()

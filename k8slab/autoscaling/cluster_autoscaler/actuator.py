@@ -226,10 +226,9 @@ class Actuator:
         self._loop.trace.emit("ca.evict", self._component.name, resource="pods", key=pod.key)
         try:
             await self._client.create_subresource(PODS, pod.namespace, name, "eviction", eviction)
-        except NotFoundError:
-            pass  # gone already: so much the better
         except _Refused as error:
-            return str(error)
+            if not isinstance(error, NotFoundError):  # one that is gone already is as good as evicted
+                return str(error)
         self._mind.tracker.register_eviction(pod, self._loop.clock.now_ms)
         return ""
 
