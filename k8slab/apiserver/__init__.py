@@ -27,6 +27,7 @@ six plugins; custom resources have no schema.
 
 from k8slab.apiserver import kinds
 from k8slab.apiserver.admission import REGISTRY as ADMISSION_PLUGINS
+from k8slab.apiserver.aggregation import APISERVICES, AggregatedAPI, Aggregator
 from k8slab.apiserver.handlers.http import Frames, Response
 from k8slab.apiserver.server import APIServer, Network
 from k8slab.apiserver.storage import KV, Members, SingleMember
@@ -36,8 +37,11 @@ from k8slab.apiserver.watchcache import CacheWatch, WatchCache
 
 __all__ = [
     "ADMISSION_PLUGINS",
+    "APISERVICES",
     "KV",
     "APIServer",
+    "AggregatedAPI",
+    "Aggregator",
     "CacheWatch",
     "EventStream",
     "Frames",

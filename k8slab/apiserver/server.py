@@ -25,6 +25,7 @@ from k8slab.api.scheme import (
 )
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
+from k8slab.apiserver.aggregation import Aggregator
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
 from k8slab.apiserver.handlers.http import Asked, Response, handle
@@ -111,7 +112,7 @@ class APIServer:
             names=loop.stream(f"{name}/names"),
             addresses=loop.stream(f"{name}/addresses"),
         )
-        self.jitter = loop.stream(f"{name}/watch-timeouts")
+        self.jitter, self.aggregator = loop.stream(f"{name}/watch-timeouts"), Aggregator(self)
         self._lane = lane
         self._watch_buffer = watch_buffer
         self._history = history
@@ -197,6 +198,9 @@ class APIServer:
 
     async def serve(self, request: Request, user: str = "") -> Answer:
         """Carry out any verb but watch. Raises StatusErrors."""
+        elsewhere = await self.aggregator.serve(request)
+        if elsewhere is not None:
+            return Answer(200, elsewhere)
         ctx = self._context(request, user)
         await self.caches.wait_ready()
         try:

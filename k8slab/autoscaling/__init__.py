@@ -1,6 +1,54 @@
-"""Autoscaling: how many replicas, how many nodes.
+"""Autoscaling: how many Pods, and how many nodes.
 
-`cloud` is the simulated cloud that sells the machines; `cluster_autoscaler` decides which groups grow and shrink.
+>>> from k8slab.autoscaling import Bounds, History, HorizontalPodAutoscaler, Scale
+>>> History().normalize(Bounds(min_replicas=2, max_replicas=10), current=3, desired=12, now_ms=0).replicas
+6
+>>> queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"averageValue": "10"}}}
+>>> hpa = {"metadata": {"name": "mail"}, "spec": {"minReplicas": 1, "maxReplicas": 10, "metrics": [queue]}}
+>>> decision = HorizontalPodAutoscaler().decide(hpa, Scale(2, 2), [], [[45_000]], now_ms=0)
+>>> decision.desired, decision.recommendation
+(4, 5)
+
+`hpa` decides how many replicas a workload has: from metrics (`hpa.metrics`), through windows and policies, to the
+scale subresource. It stands above the controllers, for autoscalers simulate what those and the scheduler would do.
+
+The caller's duties: see the packages.
+
+Simplified: no vertical autoscaler.
 """
 
-__all__: list[str] = []
+import k8slab.autoscaling.kinds  # noqa: F401
+from k8slab.autoscaling.hpa import (
+    Bounds,
+    Decision,
+    History,
+    HorizontalController,
+    HorizontalPodAutoscaler,
+    PodFacts,
+    PodMetric,
+    ReplicaCalculator,
+    Scale,
+    Tolerances,
+)
+from k8slab.autoscaling.hpa.metrics import CustomMetrics, ExternalMetrics, MetricsServer
+from k8slab.autoscaling.hpa.simulation import LoadPoint, Run, Workload, simulate
+
+__all__ = [
+    "Bounds",
+    "CustomMetrics",
+    "Decision",
+    "ExternalMetrics",
+    "History",
+    "HorizontalController",
+    "HorizontalPodAutoscaler",
+    "LoadPoint",
+    "MetricsServer",
+    "PodFacts",
+    "PodMetric",
+    "ReplicaCalculator",
+    "Run",
+    "Scale",
+    "Tolerances",
+    "Workload",
+    "simulate",
+]

@@ -175,6 +175,7 @@ class Cluster:
         self.started_action, self.started_seq = self.loop.actions, len(self.trace)
 
     def _start_programs(self) -> None:
+        self.control_plane.machines = self.nodes
         self.control_plane.manager.start()
         self.control_plane.scheduler.start()
         for operator in self.control_plane.operators.values():

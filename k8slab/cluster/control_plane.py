@@ -21,9 +21,12 @@ from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.apply import ApplyError, place_of
+from k8slab.cluster.autoscaling import AUTOSCALERS, METRICS_SERVER, is_autoscaler, metrics_server
 from k8slab.cluster.calls import CallPoint, CountedTransport
+from k8slab.cluster.container_usage import ContainerUsage
 from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
+from k8slab.cluster.node import Machine
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
@@ -57,6 +60,10 @@ class ControlPlane:
         scheduler_config: KubeSchedulerConfiguration | None = None,
     ) -> None:
         self._controllers = controllers_with(controllers or {})
+        self._autoscalers = {name: build for name, build in AUTOSCALERS.items() if name not in (controllers or {})}
+        self._manager: ControllerContext | None = None
+        self._is_autoscaled = False
+        self.machines: Mapping[str, Machine] = {}
         definitions = [defined_kind(one) for build in (operators or {}).values() for one in _definitions(build)]
         self.loop = loop
         self.features = features
@@ -118,6 +125,26 @@ class ControlPlane:
         for manifest in manifests:
             if not manifest.is_builtin:
                 self.serve_foreign(gvk_of(manifest.object))
+        if any(is_autoscaler(gvk_of(manifest.object)) for manifest in manifests):
+            self.autoscale()
+
+    def autoscale(self) -> None:
+        """Start what HorizontalPodAutoscalers need, once: their controller, and (with nodes) a metrics server."""
+        if self._is_autoscaled:
+            return
+        self._is_autoscaled = True
+        if self.manager.program is not None and self._manager is not None:
+            self._start_autoscalers(self._manager, self.manager.program)
+        if self.machines and METRICS_SERVER not in self.operators:
+            self.operators[METRICS_SERVER] = metrics_server(self, ContainerUsage(self.machines, self.mirror))
+            self.operators[METRICS_SERVER].start()
+
+    def _start_autoscalers(self, context: ControllerContext, controllers: dict[str, Any]) -> None:
+        found = {name: build(context) for name, build in self._autoscalers.items()}
+        controllers |= found
+        context.informers.start()
+        for controller in found.values():
+            controller.start()
 
     def serve_foreign(self, gvk: GVK, plural: str = "", namespaced: bool = True, has_status: bool = True) -> None:
         """Store a kind of a foreign group, as its CustomResourceDefinition would have it; collect and empty it too."""
@@ -154,10 +181,13 @@ class ControlPlane:
         client = self.client("kcm", "system:kube-controller-manager")
         informers = SharedInformerFactory(self.loop, component, client, fifo=fifo_kind(self.features))
         context = ControllerContext(self.loop, component, client, informers, self.features, self.options)
-        controllers = {name: build(context) for name, build in self._controllers.items()}
+        self._manager = context
+        controllers: dict[str, Any] = {name: build(context) for name, build in self._controllers.items()}
         informers.start()
         for controller in controllers.values():
             controller.start()
+        if self._is_autoscaled:
+            self._start_autoscalers(context, controllers)
         return controllers
 
     def add_scheduler(self, name: str, **options: Any) -> Process:
@@ -213,9 +243,10 @@ def left_out(etcd: int) -> tuple[str, ...]:
 
 
 def controllers_with(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:
-    """The controllers to run: upstream's, some replaced, some (None) left out."""
+    """The controllers to run: upstream's, some replaced, some (None) left out. Autoscalers only if they are named."""
+    known = (*REGISTRY, *AUTOSCALERS)
     for name in changed:
-        if name not in REGISTRY:
-            raise ValueError(f"controllers: {name!r}: expected one of {', '.join(REGISTRY)}")
-    chosen = {name: changed.get(name, factory) for name, factory in REGISTRY.items()}
+        if name not in known:
+            raise ValueError(f"controllers: {name!r}: expected one of {', '.join(known)}")
+    chosen = {name: changed.get(name, REGISTRY.get(name)) for name in known}
     return {name: factory for name, factory in chosen.items() if factory is not None}

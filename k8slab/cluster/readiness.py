@@ -166,6 +166,13 @@ def _service(obj: Object, mirror: Mirror) -> str:
     return "no ready endpoints: no ready Pod matches its selector"
 
 
+def _autoscaler(obj: Object, mirror: Mirror) -> str:
+    able = _condition(obj, "AbleToScale")
+    if not able:
+        return "its controller has not looked at it yet"
+    return "" if able.get("status") == "True" else f"{able.get('reason')}: {able.get('message')}"
+
+
 ACTED_ON: dict[GVK, Callable[[Object, Mirror], str]] = {
     GVK("", "", "Namespace"): _namespace,
     GVK("", "", "Node"): _node,
@@ -173,6 +180,7 @@ ACTED_ON: dict[GVK, Callable[[Object, Mirror], str]] = {
     GVK("", "", "Service"): _service,
     GVK("apps", "", "Deployment"): _deployment,
     GVK("apps", "", "ReplicaSet"): _replica_set,
+    GVK("autoscaling", "", "HorizontalPodAutoscaler"): _autoscaler,
 }
 """Kinds that something in the simulation acts on, with what makes them ready."""
 

@@ -48,11 +48,12 @@ class Timeline:
         self.frames: dict[str, list[dict[str, Any]]] = {}
         self.errors: list[BaseException] = []
         self.names = RecordedNames(doc)
+        self.start_ms = 0
 
     def play(self) -> dict[str, Any]:
         self._boot()
         results: dict[str, Any] = {}
-        start = self.loop.clock.now_ms
+        start = self.start_ms = self.loop.clock.now_ms
         for watch in self.doc["watch"]:
             self._watch(watch)
         actions = list(self.doc.get("actions", []))
@@ -128,10 +129,11 @@ class Timeline:
                 request["method"], path, request.get("query") or {}, request.get("headers") or {}, data
             )
         )
-        document = json.loads(answer.body) if answer.body else None
+        is_json = answer.body and "json" in str(answer.headers.get("content-type", ""))
+        document = json.loads(answer.body) if is_json else answer.body.decode() or None
         if isinstance(document, dict) and "items" in document:
             document = {**document, "items": [project(item) for item in document["items"]]}
-        elif isinstance(document, dict) and document.get("kind") != "Status":
+        elif isinstance(document, dict) and document.get("kind") != "Status" and "metadata" in document:
             document = project(document)
         return {"status": answer.status, "headers": dict(answer.headers), "body": document}
 

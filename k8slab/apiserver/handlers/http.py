@@ -79,6 +79,10 @@ async def handle(server: APIServer, asked: Asked) -> Response:
         return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
     document = discovery(path, server.scheme)
     try:
+        if document is None:
+            elsewhere = await server.aggregator.answer(method, path, asked.query)
+            if elsewhere is not None:
+                return Response(200, {"content-type": JSON}, encode_body(elsewhere, JSON))
         if document is not None:
             if method not in ("GET", "HEAD"):
                 raise method_not_allowed()

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from k8slab.api.scheme import SCHEME, ResourceInfo
+from k8slab.apiserver.registry.autoscalers import AutoscalerStrategy
 from k8slab.apiserver.registry.binding import BindingStore
 from k8slab.apiserver.registry.context import Context, Draft, Environment, draft_of, new_uid
 from k8slab.apiserver.registry.core import (
@@ -91,6 +92,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "replicasets.apps": ReplicaStrategy,
     "statefulsets.apps": lambda: Strategy(has_generation=True),
     "daemonsets.apps": DaemonSetStrategy,
+    "horizontalpodautoscalers.autoscaling": AutoscalerStrategy,
     "jobs.batch": JobStrategy,
     "cronjobs.batch": lambda: Strategy(has_generation=True),
     "poddisruptionbudgets.policy": lambda: Strategy(has_generation=True, allow_unconditional_update=False),
