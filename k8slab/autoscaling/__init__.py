@@ -12,6 +12,9 @@
 `hpa` decides how many replicas a workload has: from metrics (`hpa.metrics`), through windows and policies, to the
 scale subresource. It stands above the controllers, for autoscalers simulate what those and the scheduler would do.
 
+`cloud` is the simulated cloud that sells the machines. `cluster_autoscaler` decides which groups of nodes grow and
+shrink, `karpenter` makes nodes to measure, and `gpu` is about the dearest of them.
+
 The caller's duties: see the packages.
 
 Simplified: no vertical autoscaler.

@@ -35,12 +35,13 @@ from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, PODS, SCHEME
 from k8slab.client import SimulatedHTTP
-from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
+from k8slab.cluster.apply import ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration, scheduler_options
+from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
 from k8slab.cluster.node import Machine, node_configs
+from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig, autoscaled
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
@@ -83,7 +84,8 @@ class Cluster:
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
     (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
-    controllers of your own, each a process of that name. The constructor returns when all nodes are Ready.
+    controllers of your own, each a process of that name. `cluster_autoscaler`: node groups on a simulated cloud, and
+    the autoscaler that grows and shrinks them. The constructor returns when all nodes are Ready.
     """
 
     _is_closed = False
@@ -109,6 +111,7 @@ class Cluster:
         scheduler: SchedulerFactory | None = None,
         operators: Mapping[str, ControllerFactory] | None = None,
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
+        cluster_autoscaler: ClusterAutoscalerConfig | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
         chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
@@ -130,10 +133,12 @@ class Cluster:
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
-        self._not_recorded = own_code(order=order, **{name: one for name, one in own.items() if name not in kept})
+        mine = {name: one for name, one in own.items() if name not in kept}
+        self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.network = Network(self.loop)
+        self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own)
         self.control_plane = ControlPlane(
             self.loop,
             latency=profile,
@@ -145,7 +150,7 @@ class Cluster:
         )
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
-        self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
+        self.nodes = {config.name: self._machine(config) for config in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
         self._boot()
@@ -157,6 +162,9 @@ class Cluster:
         return f"<Cluster {what}, {state}{', closed' if self._is_closed else ''}>"
 
     # -- starting ----------------------------------------------------------------------------------
+
+    def _machine(self, config: NodeConfig) -> Machine:
+        return Machine(self.loop, config, self.timings, self._start_kubelet)
 
     def _start_kubelet(self, component: Component, runtime: ContainerRuntime) -> Kubelet:
         client = self.control_plane.client(component.name, f"system:node:{runtime.node.name}")
@@ -182,6 +190,8 @@ class Cluster:
             operator.start()
         for machine in self.nodes.values():
             machine.kubelet.start()
+        if self.node_autoscaling is not None:
+            self.node_autoscaling.start(self.nodes, self._machine, self.control_plane)
 
     def _is_up(self) -> bool:
         return not self._not_up()
@@ -278,25 +288,13 @@ class Cluster:
         from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
         target = self._reference(reference, namespace)
-        if not isinstance(patch, Mapping):
-            raise TypeError(f"patch: {patch!r}: expected a mapping, such as {{'spec': {{'replicas': 2}}}}")
-        patch = plain_data("patch", patch)
-        spec = patch.get("spec")
-        replicas = spec.get("replicas") if isinstance(spec, dict) else None
-        if isinstance(replicas, int) and replicas > MAX_REPLICAS:
-            raise ValueError(f"spec.replicas {replicas}: expected at most {MAX_REPLICAS} (this simulation's limit)")
-        self._input(
-            "patch",
-            {"reference": reference, "patch": patch, "namespace": namespace, "subresource": subresource},
-        )
+        patch = checked_patch(patch)
+        args = {"reference": reference, "patch": patch, "namespace": namespace, "subresource": subresource}
+        self._input("patch", args)
         kind = STRATEGIC_MERGE_PATCH if target.info.gvk in SCHEME else MERGE_PATCH
-        return thaw(  # type: ignore[no-any-return]
-            self._do(
-                self._client.patch(
-                    target.info.gvr, target.name, patch, target.namespace, patch_type=kind, subresource=subresource
-                )
-            )
-        )
+        gvr, name, home = target.info.gvr, target.name, target.namespace
+        job = self._client.patch(gvr, name, patch, home, patch_type=kind, subresource=subresource)
+        return thaw(self._do(job))  # type: ignore[no-any-return]
 
     def scale(self, reference: str, replicas: int, *, namespace: str = "default") -> None:
         """Set spec.replicas through the scale subresource."""
@@ -398,22 +396,11 @@ class Cluster:
         self, resource: str, *, namespace: str = "default", all_namespaces: bool = False, wide: bool = False
     ) -> Table:
         """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
-        from k8slab.cluster.tables import kubectl_table  # only where tables are made: import k8slab stays quick
+        from k8slab.cluster.tables import table_of  # only where tables are made: import k8slab stays quick
 
-        if not isinstance(resource, str):
-            raise TypeError(f"resource: {resource!r}: expected a text such as pods or pod/web-0")
-        if not isinstance(namespace, str):
-            raise TypeError(f"namespace: {namespace!r}: expected a text")
-        kind, _, name = resource.partition("/")
-        info = self.control_plane.server.scheme.find(kind)
-        home = namespace if info.namespaced and not all_namespaces else ""
-        objects: list[Object] = list(self.mirror.list(info.gvr.group_resource, home))
-        if name:
-            objects = [o for o in objects if o["metadata"]["name"] == name]
-            if not objects:
-                raise KeyError(f"{info.gvr.group_resource} {name!r} does not exist in namespace {home!r}")
-        with_namespace = info.namespaced and not home
-        return kubectl_table(info, objects, self.now_ms, wide=wide, with_namespace=with_namespace)
+        scheme = self.control_plane.server.scheme
+        home = "" if all_namespaces else namespace
+        return table_of(scheme, self.mirror, resource, self.now_ms, namespace=home, wide=wide)
 
     def object(self, reference: str, *, namespace: str = "default") -> dict[str, Any]:
         """One object as the store has it, yours to change. KeyError when there is none."""

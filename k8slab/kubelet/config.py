@@ -57,6 +57,7 @@ class NodeConfig:
     pod_cidr: str = "10.244.0.0/24"
     reserved_cpu: str = "0"
     reserved_memory: str = "0"
+    provider_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

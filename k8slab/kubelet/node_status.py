@@ -112,6 +112,8 @@ def new_node(config: NodeConfig, now_ms: int) -> dict[str, Any]:
             },
         },
     }
+    if config.provider_id:
+        node["spec"]["providerID"] = config.provider_id
     if config.taints:
         node["spec"]["taints"] = [dict(taint) for taint in config.taints]
     return node

@@ -20,6 +20,7 @@ Upstream: none; the shape of EC2's API, as autoscalers use it
 Simplified: one region, one account.
 """
 
+import k8slab.autoscaling.cloud.kinds  # noqa: F401  (adds the rows of this package)
 from k8slab.autoscaling.cloud.catalogue import ZONES, catalogue, small_catalogue
 from k8slab.autoscaling.cloud.cloud import INTERRUPTION_NOTICE_MS, Cloud, CloudTimings, Launch
 from k8slab.autoscaling.cloud.errors import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -87,7 +87,8 @@ class Cloud:
     """Instances, pools of capacity, quotas. See the module.
 
     `capacity`: how many instances a pool can hold at once (unlimited where it says nothing). `quotas`: CPUs by quota
-    name and capacity type, `{"standard/on-demand": 64}` (unlimited likewise): see `InstanceType.quota`.
+    name and capacity type, `{"standard/on-demand": 64}` (unlimited likewise): see `InstanceType.quota`. `on_change` is
+    called after every launch, interruption and termination that somebody asked for: there is something new to `step`.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Cloud:
         self.region = region
         self.timings = timings or CloudTimings()
         self.instances: dict[str, Instance] = {}
+        self.on_change: Callable[[], None] = lambda: None
         self._rng = rng
         self._capacity: dict[Pool, int] = {}
         self._quotas = dict(quotas or {})
@@ -178,7 +180,9 @@ class Cloud:
         for pool in wanted:
             error = self._refusal(pool)
             if error is None:
-                return Launch(self._launched(pool, now_ms, dict(tags or {})), tuple(refused))
+                launch = Launch(self._launched(pool, now_ms, dict(tags or {})), tuple(refused))
+                self.on_change()
+                return launch
             refused.append(error)
         raise LaunchFailedError(refused)
 
@@ -219,7 +223,9 @@ class Cloud:
         """Give an instance back; nothing happens to one that goes already. InstanceNotFoundError: there was none."""
         instance = self._instance(instance_id)
         self._turn_to(now_ms)
-        return self._shut_down(instance, now_ms, "user")
+        events = self._shut_down(instance, now_ms, "user")
+        self.on_change()
+        return events
 
     def interrupt(self, instance_id: str, now_ms: int) -> tuple[CloudEvent, ...]:
         """Take a spot instance back in two minutes. ValueError when it is no live spot instance."""
@@ -228,7 +234,9 @@ class Cloud:
             what = f"{instance.capacity_type} and {instance.state}"
             raise ValueError(f"instance {instance_id} is {what}, expected a live spot instance")
         self._turn_to(now_ms)
-        return self._notice(instance, now_ms)
+        events = self._notice(instance, now_ms)
+        self.on_change()
+        return events
 
     def _instance(self, instance_id: str) -> Instance:
         found = self.instances.get(instance_id)
