@@ -10,8 +10,9 @@
 (4, 5)
 
 `hpa` decides how many replicas a workload has: from metrics (`hpa.metrics`), through windows and policies, to the
-scale subresource. `cluster_autoscaler` and `karpenter` decide which machines there are, bought from the simulated
-`cloud`. All stand above the controllers, for autoscalers simulate what those and the scheduler would do.
+scale subresource. `cloud` is the simulated cloud that sells machines; `cluster_autoscaler` decides which groups of
+nodes grow and shrink, `karpenter` makes nodes to measure, and `gpu` is about the dearest of them. All stand above the
+controllers, for autoscalers simulate what those and the scheduler would do.
 
 The caller's duties: see the packages.
 

@@ -1,0 +1,388 @@
+"""MIG slots, links between GPUs, time slicing and labels, claims (DRA), extended resources."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from k8slab.api.validation.resources import validate_container_resources
+from k8slab.autoscaling.gpu import (
+    LINKS,
+    MIG_PROFILES,
+    Allocation,
+    AllocationError,
+    Allocator,
+    DeviceSelector,
+    MigGpu,
+    SelectorError,
+    TimeSlicing,
+    bandwidth,
+    best_gpus,
+    gpu_labels,
+    mig_resource_names,
+    pairwise,
+    slowest,
+)
+from k8slab.scheduler import Framework, Snapshot
+from tests.scheduling import node, pod
+
+# -- MIG: NVIDIA MIG User Guide, Supported MIG Profiles -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "profile", "most"),
+    [
+        pytest.param("A100-40GB", "1g.5gb", 7, id="seven of 1g.5gb"),
+        pytest.param("A100-40GB", "1g.10gb", 4, id="four of 1g.10gb"),
+        pytest.param("A100-40GB", "2g.10gb", 3, id="three of 2g.10gb"),
+        pytest.param("A100-40GB", "3g.20gb", 2, id="two of 3g.20gb"),
+        pytest.param("A100-40GB", "4g.20gb", 1, id="one of 4g.20gb"),
+        pytest.param("H100-80GB", "7g.80gb", 1, id="one of 7g.80gb"),
+        pytest.param("A30-24GB", "1g.6gb", 4, id="four of 1g.6gb on an A30"),
+        pytest.param("A30-24GB", "2g.12gb", 2, id="two of 2g.12gb"),
+    ],
+)
+def test_so_many_instances_are_available(model: str, profile: str, most: int) -> None:
+    """The column Number of Instances Available."""
+    gpu = MigGpu(model)
+    count = 0
+    while gpu.starts(profile):
+        gpu.create(profile)
+        count += 1
+    assert count == most
+
+
+@pytest.mark.parametrize(
+    ("made", "profile", "reason"),
+    [
+        pytest.param([("1g.5gb", 1)], "2g.10gb", "", id="another place is left"),
+        pytest.param([("1g.5gb", 1), ("1g.5gb", 3), ("1g.5gb", 5)], "2g.10gb",
+                     "2g.10gb takes 2 slices from 0, 2 or 4, and each of these is taken in part",
+                     id="five slices are free, and none of the places"),
+        pytest.param([("3g.20gb", 0)], "4g.20gb", "4g.20gb takes 4 slices from 0, and each of these is taken in part",
+                     id="4g sits at 0 only"),
+        pytest.param([("3g.20gb", 0), ("3g.20gb", 4)], "1g.5gb",
+                     "1g.5gb takes 1 memory slices, and 0 are free",
+                     id="two 3g take all the memory, one compute is left"),
+        pytest.param([("4g.20gb", 0), ("3g.20gb", 4)], "1g.5gb",
+                     "1g.5gb takes 1 compute slices, and 0 are free", id="no compute is left"),
+    ],
+)  # fmt: skip
+def test_room_is_not_enough(made: list[tuple[str, int]], profile: str, reason: str) -> None:
+    gpu = MigGpu("A100-40GB")
+    for name, start in made:
+        assert gpu.create(name, start) == start
+    assert gpu.why_not(profile) == reason
+
+
+def test_instances_are_put_where_they_take_the_least_from_others() -> None:
+    gpu = MigGpu("A100-40GB")
+    assert [gpu.create("1g.5gb") for _ in range(3)] == [6, 4, 5]
+    assert gpu.starts("4g.20gb") == [0]
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(MIG_PROFILES["A100-40GB"])), st.booleans()), max_size=25))
+def test_no_slice_belongs_to_two_instances(steps: list[tuple[str, bool]]) -> None:
+    gpu = MigGpu("A100-40GB")
+    for profile, destroys in steps:
+        if destroys and gpu.instances:
+            gpu.destroy(next(iter(gpu.instances)))
+        elif gpu.starts(profile):
+            gpu.create(profile)
+        else:
+            with pytest.raises(ValueError, match="no place for"):
+                gpu.create(profile)
+        gpu.check_invariants()
+        free = set(range(8)) - gpu.taken
+        for name, row in gpu.profiles.items():  # the twin: every place, slot by slot
+            naive = [s for s in row.starts if set(range(s, s + row.slices)) <= free and row.compute <= gpu.free_compute]
+            assert gpu.starts(name) == naive
+
+
+def test_bad_questions_about_mig() -> None:
+    with pytest.raises(ValueError, match="model 'T4': expected one of A30-24GB"):
+        MigGpu("T4")
+    with pytest.raises(ValueError, match=r"profile '5g.25gb': A100-40GB has 1g.5gb"):
+        MigGpu("A100-40GB").create("5g.25gb")
+    with pytest.raises(ValueError, match=r"no place for 3g.20gb at 2"):
+        MigGpu("A100-40GB").create("3g.20gb", 2)
+
+
+def test_what_the_device_plugin_calls_instances() -> None:
+    assert mig_resource_names("single", ["1g.5gb"] * 7) == {"nvidia.com/gpu": 7}
+    with pytest.raises(ValueError, match="expected all of them to be the same"):
+        mig_resource_names("single", ["1g.5gb", "2g.10gb"])
+    with pytest.raises(ValueError, match="strategy 'none': expected single or mixed"):
+        mig_resource_names("none", [])
+
+
+# -- links ----------------------------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(sorted(LINKS)), st.sets(st.integers(0, 7)), st.integers(1, 5))
+def test_no_other_set_has_more_bandwidth(name: str, free: set[int], count: int) -> None:
+    found = best_gpus(LINKS[name], free, count)
+    sets = list(combinations(sorted(free), count))
+    assert (found is None) is (not sets)
+    if found is not None:
+        assert bandwidth(LINKS[name], found) == max(bandwidth(LINKS[name], one) for one in sets)
+
+
+def test_bridged_pairs_stay_together() -> None:
+    bridges = LINKS["nvlink-bridges-8"]
+    assert best_gpus(bridges, range(8), 2) == (0, 1)
+    assert best_gpus(bridges, [1, 2, 3, 4], 1) == (1,)  # who is alone anyway, so that 2 and 3 stay a pair
+    assert slowest(bridges, (1, 2)) < slowest(bridges, (2, 3))
+
+
+def test_the_cube_has_four_that_are_all_joined() -> None:
+    cube = LINKS["dgx-1"]
+    assert slowest(cube, (0, 1, 2, 3)) == 25
+    assert slowest(cube, (0, 1, 4, 6)) == 16
+    assert [sum(speed > 16 for speed in row) for row in cube] == [4] * 8
+
+
+def test_bad_links() -> None:
+    with pytest.raises(ValueError, match=r"pair \(0, 9\)"):
+        pairwise(2, {(0, 9): 1})
+    with pytest.raises(ValueError, match=r"free: \[9\]: expected places from 0 to 7"):
+        best_gpus(LINKS["pcie-8"], [9], 1)
+    with pytest.raises(ValueError, match="count: -1"):
+        best_gpus(LINKS["pcie-8"], [1], -1)
+
+
+# -- time slicing and labels: k8s-device-plugin README, gpu-feature-discovery -----------------------------------
+
+
+def test_time_slicing_advertises_more_gpus_than_there_are() -> None:
+    assert TimeSlicing(4).advertised(2) == {"nvidia.com/gpu": 8}
+    assert TimeSlicing(4, rename=True).advertised(2) == {"nvidia.com/gpu.shared": 8}
+    strict = TimeSlicing(4, fail_requests_greater_than_one=True)
+    assert (strict.admit(1), TimeSlicing(4).admit(2)) == ("", "")
+    assert strict.admit(2) == (
+        "request for 'nvidia.com/gpu: 2' too large: maximum request size for shared resources is 1"
+    )
+    with pytest.raises(ValueError, match="replicas: 0: expected 1 or more"):
+        TimeSlicing(0)
+
+
+@pytest.mark.parametrize(
+    ("product", "sharing", "label"),
+    [
+        pytest.param("NVIDIA A10G", None, "NVIDIA-A10G", id="E118: it is not A10G"),
+        pytest.param("Tesla T4", None, "Tesla-T4", id="some have another maker's name in front"),
+        pytest.param("NVIDIA A100-SXM4-40GB", None, "NVIDIA-A100-SXM4-40GB", id="form and memory belong to it"),
+        pytest.param("NVIDIA A10G", TimeSlicing(2), "NVIDIA-A10G-SHARED", id="shared ones say so"),
+        pytest.param("NVIDIA A10G", TimeSlicing(2, rename=True), "NVIDIA-A10G", id="unless the resource does"),
+    ],
+)
+def test_the_product_label(product: str, sharing: TimeSlicing | None, label: str) -> None:
+    assert gpu_labels(product, 1, 24_576, sharing)["nvidia.com/gpu.product"] == label
+
+
+def test_erratum_118_a_selector_for_a10g_matches_no_node() -> None:
+    nodes = [node("g5", labels=gpu_labels("NVIDIA A10G", 1, 24_576), nvidia_com__gpu="1")]
+    framework = Framework.from_profile()
+    wrong = pod("a", nodeSelector={"nvidia.com/gpu.product": "A10G"})
+    right = pod("a", nodeSelector={"nvidia.com/gpu.product": "NVIDIA-A10G"})
+    assert framework.schedule(wrong, Snapshot.of(nodes)).node == ""
+    assert framework.schedule(right, Snapshot.of(nodes)).node == "g5"
+
+
+# -- claims: k8s.io/dynamic-resource-allocation/structured, resource.k8s.io/v1 -------------------------------------
+
+DRIVER = "gpu.example.com"
+
+
+def device(name: str, model: str = "A", memory: str = "40Gi") -> dict[str, Any]:
+    rows: dict[str, Any] = {"model": {"string": model}, "index": {"int": int(name[-1])}}
+    return {"name": name, "attributes": rows, "capacity": {"memory": {"value": memory}}}
+
+
+def resource_slice(*devices: Any, pool: str = "n1", **spec: Any) -> dict[str, Any]:
+    of_pool = {"name": pool, "generation": spec.pop("generation", 1), "resourceSliceCount": spec.pop("count", 1)}
+    return {
+        "metadata": {"name": f"slice-{pool}"},
+        "spec": {"driver": DRIVER, "nodeName": pool, "pool": of_pool, "devices": list(devices), **spec},
+    }
+
+
+def cel(expression: str) -> list[Any]:
+    return [{"cel": {"expression": expression}}]
+
+
+CLASSES: list[dict[str, Any]] = [
+    {"metadata": {"name": "gpu"}, "spec": {"selectors": cel(f'device.driver == "{DRIVER}"')}},
+    {"metadata": {"name": "any"}, "spec": {}},
+]
+
+
+def claim(*requests: Any, constraints: Any = ()) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": list(requests), "constraints": list(constraints)}},
+    }
+
+
+def exactly(name: str = "r", of: str = "gpu", **more: Any) -> dict[str, Any]:
+    return {"name": name, "exactly": {"deviceClassName": of, **more}}
+
+
+def on(name: str = "n1", **labels: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": labels}}
+
+
+def names(found: list[Allocation]) -> list[str]:
+    return [one.device for one in found]
+
+
+FOUR = resource_slice(device("gpu-0"), device("gpu-1", "B"), device("gpu-2", "B", "80Gi"), device("gpu-3"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "devices"),
+    [
+        pytest.param(exactly(), ["gpu-0"], id="one, if nothing is said"),
+        pytest.param(exactly(count=3), ["gpu-0", "gpu-1", "gpu-2"], id="a count, in the order of the slice"),
+        pytest.param(exactly(allocationMode="All"), ["gpu-0", "gpu-1", "gpu-2", "gpu-3"], id="all of them"),
+        pytest.param(exactly(selectors=cel(f'device.attributes["{DRIVER}"].model == "B"'), count=2), ["gpu-1", "gpu-2"],
+                     id="by an attribute"),
+        pytest.param(exactly(selectors=cel(f'device.capacity["{DRIVER}"].memory.compareTo(quantity("64Gi")) >= 0')),
+                     ["gpu-2"], id="by a capacity"),
+        pytest.param({"name": "r", "firstAvailable": [
+            {"name": "huge", "deviceClassName": "gpu",
+             "selectors": cel(f'device.capacity["{DRIVER}"].memory.isGreaterThan(quantity("1Ti"))')},
+            {"name": "pair", "deviceClassName": "gpu", "count": 2}]}, ["gpu-0", "gpu-1"],
+            id="the first alternative that can be had"),
+    ],
+)  # fmt: skip
+def test_what_a_claim_gets(request_: Any, devices: list[str]) -> None:
+    allocator = Allocator([FOUR], CLASSES)
+    assert names(allocator.allocate(claim(request_), on())) == devices
+
+
+def test_what_is_taken_is_taken_until_it_is_released() -> None:
+    allocator = Allocator([FOUR], CLASSES)
+    first = allocator.allocate(claim(exactly(count=3)), on())
+    with pytest.raises(AllocationError, match="claim c: cannot allocate all requested devices on node n1"):
+        allocator.allocate(claim(exactly(count=2)), on())
+    with pytest.raises(AllocationError):
+        allocator.allocate(claim(exactly(allocationMode="All")), on())  # all means all, and some are taken
+    assert names(allocator.allocate(claim(exactly(count=4, adminAccess=True)), on())) == [f"gpu-{n}" for n in range(4)]
+    allocator.release(first)
+    assert names(allocator.allocate(claim(exactly(count=2)), on())) == ["gpu-0", "gpu-1"]
+
+
+def test_requests_that_go_together_are_found_by_going_back() -> None:
+    """The first A would do for the first request; only B has two of a kind."""
+    same = [{"matchAttribute": f"{DRIVER}/model", "requests": ["x", "y"]}]
+    wanted = claim(
+        exactly("x"), exactly("y", selectors=cel(f'device.attributes["{DRIVER}"].index < 3')), constraints=same
+    )
+    allocator = Allocator([resource_slice(device("gpu-0"), device("gpu-1", "B"), device("gpu-2", "B"))], CLASSES)
+    assert names(allocator.allocate(wanted, on())) == ["gpu-1", "gpu-2"]
+
+
+def test_a_device_without_the_attribute_cannot_match_it() -> None:
+    same = [{"matchAttribute": "pci.example.com/root"}]
+    rooted = device("gpu-1")
+    rooted["attributes"]["pci.example.com/root"] = {"string": "r0"}
+    allocator = Allocator([resource_slice(device("gpu-0"), rooted)], CLASSES)
+    assert names(allocator.allocate(claim(exactly(), constraints=same), on())) == ["gpu-1"]
+
+
+@pytest.mark.parametrize(
+    ("slices", "devices"),
+    [
+        pytest.param([resource_slice(device("gpu-0"), pool="n2")], [], id="another node's"),
+        pytest.param([resource_slice(device("gpu-0"), count=2)], [], id="a pool of which slices are missing"),
+        pytest.param([resource_slice(device("gpu-0")), resource_slice(device("gpu-1"), generation=2)], ["gpu-1"],
+                     id="the newer generation"),
+        pytest.param([resource_slice(device("gpu-0"), pool="p", nodeName=None, allNodes=True)], ["gpu-0"],
+                     id="for all nodes"),
+        pytest.param([resource_slice(device("gpu-0"), pool="p", nodeName=None, nodeSelector={"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["r1"]}]}]})], ["gpu-0"],
+            id="for nodes with a label"),
+    ],
+)  # fmt: skip
+def test_which_devices_a_node_has(slices: list[Any], devices: list[str]) -> None:
+    assert [one.name for one in Allocator(slices, CLASSES).devices(on(rack="r1"))] == devices
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "message"),
+    [
+        pytest.param(exactly(of="tpu"), AllocationError, "could not retrieve device class tpu", id="an unknown class"),
+        pytest.param(exactly(count=0), ValueError, "count 0: expected a number from 1 to 32", id="none"),
+        pytest.param(exactly(allocationMode="Some"), ValueError, "allocationMode 'Some'", id="an unknown mode"),
+        pytest.param({"name": "r"}, ValueError, "expected exactly or firstAvailable", id="nothing asked"),
+        pytest.param(exactly(selectors=cel('device.attributes["x.io"].y == 1')), AllocationError,
+                     "runtime error: no such key: x.io", id="a key that is not there is an error, not a no"),
+        pytest.param(exactly(selectors=cel("device.driver =")), ValueError, "' =' at 13 is not understood",
+                     id="no CEL"),
+        pytest.param(exactly(selectors=cel("device.driver.upper(1)")), ValueError, "method 'upper'",
+                     id="no such method"),
+        pytest.param(exactly(selectors=cel("device.driver ==")), ValueError, "it ends too early", id="half a sentence"),
+        pytest.param(exactly(selectors=cel("device.driver")), AllocationError, "expected true or false",
+                     id="no answer"),
+    ],
+)  # fmt: skip
+def test_claims_that_cannot_be_answered(request_: Any, error: type[Exception], message: str) -> None:
+    allocator = Allocator([FOUR], CLASSES)
+    with pytest.raises(error) as refused:
+        allocator.allocate(claim(request_), on())
+    assert message in str(refused.value)
+    assert allocator.taken == {}
+
+
+@pytest.mark.parametrize(
+    ("expression", "verdict"),
+    [
+        pytest.param("true && !false || false", True, id="not before and before or"),
+        pytest.param("1 < 2 && 2 <= 2 && 3 > 2 && 3 >= 3", True, id="comparisons"),
+        pytest.param('device.driver in ["a", "gpu.example.com"]', True, id="in a list"),
+        pytest.param('"memory" in device.capacity["gpu.example.com"]', True, id="in a map"),
+        pytest.param('device.driver.startsWith("gpu.") && device.driver.endsWith(".com")', True, id="texts"),
+        pytest.param("device.attributes['gpu.example.com'].count == 4", True, id="an int, single quotes"),
+        pytest.param('device.attributes["gpu.example.com"].count == "4"', False, id="an int is no text"),
+        pytest.param("-1 < 0 && (1 == 2 || 2 == 2)", True, id="a sign and brackets"),
+        pytest.param('"x" in device.attributes && device.attributes["x"].y == 1', False, id="and stops at false"),
+        pytest.param('device.attributes["x"].y == 1 && false', False, id="false decides, whatever the other side does"),
+        pytest.param('device.attributes["x"].y == 1 || true', True, id="so does true"),
+    ],
+)
+def test_expressions(expression: str, verdict: bool) -> None:
+    """The CEL specification: logical operators are commutative in the face of errors."""
+    selector = DeviceSelector(expression)
+    assert selector.matches(DRIVER, {DRIVER: {"count": 4}}, {DRIVER: {"memory": "1Gi"}}) is verdict
+
+
+def test_an_error_that_decides_nothing_is_an_error() -> None:
+    with pytest.raises(SelectorError, match="no such key: x"):
+        DeviceSelector('device.attributes["x"].y == 1 && true').matches(DRIVER, {}, {})
+    with pytest.raises(SelectorError, match="no such overload"):
+        DeviceSelector("device.driver < 1").matches(DRIVER, {}, {})
+
+
+# -- extended resources: misconception 21, pkg/apis/core/validation --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resources", "error"),
+    [
+        pytest.param({"limits": {"nvidia.com/gpu": "1"}, "requests": {"nvidia.com/gpu": "1"}}, "", id="one GPU"),
+        pytest.param({"limits": {"nvidia.com/gpu": "500m"}, "requests": {"nvidia.com/gpu": "500m"}},
+                     "must be an integer", id="half a GPU"),
+        pytest.param({"limits": {"nvidia.com/gpu": "2"}, "requests": {"nvidia.com/gpu": "1"}},
+                     "must be equal to nvidia.com/gpu limit", id="overcommitted"),
+        pytest.param({"requests": {"nvidia.com/gpu": "1"}}, "Limit must be set for non overcommitable resources",
+                     id="a request without limit"),
+    ],
+)  # fmt: skip
+def test_extended_resources_are_whole_and_not_overcommitted(resources: Any, error: str) -> None:
+    errors = [str(one) for one in validate_container_resources("resources", resources, ())]
+    assert any(error in one for one in errors) if error else errors == []
