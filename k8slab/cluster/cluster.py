@@ -40,6 +40,7 @@ from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, Schedu
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
+from k8slab.cluster.networks import pod_networks
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig, autoscaled
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
@@ -85,7 +86,8 @@ class Cluster:
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
     (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
     controllers of your own, each a process of that name. `cluster_autoscaler`: node groups on a simulated cloud, and
-    the autoscaler that grows and shrinks them. The constructor returns when all nodes are Ready.
+    the autoscaler that grows and shrinks them. `cni`: "bridge", or a network configuration list: Pods get their network
+    from plugins, on `fabric`. The constructor returns when all nodes are Ready.
     """
 
     _is_closed = False
@@ -112,6 +114,7 @@ class Cluster:
         operators: Mapping[str, ControllerFactory] | None = None,
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
         cluster_autoscaler: ClusterAutoscalerConfig | None = None,
+        cni: str | Object | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
         chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
@@ -129,7 +132,7 @@ class Cluster:
             choices=choices,
             holds=holds,
             **plain,
-            **(kept := as_recorded(scheduler_config=scheduler_config)),
+            **(kept := as_recorded(scheduler_config=scheduler_config, cni=cni)),
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
@@ -137,16 +140,12 @@ class Cluster:
         self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
+        self.fabric, self.networks = pod_networks(self.loop, configs, cni)
         self.network = Network(self.loop)
-        self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own)
+        self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own, cni)
+        given: dict[str, Any] = {"options": options or {}, **counts, **own}
         self.control_plane = ControlPlane(
-            self.loop,
-            latency=profile,
-            features=self.features,
-            network=self.network,
-            options=options or {},
-            **counts,
-            **own,
+            self.loop, latency=profile, features=self.features, network=self.network, **given
         )
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
@@ -164,7 +163,7 @@ class Cluster:
     # -- starting ----------------------------------------------------------------------------------
 
     def _machine(self, config: NodeConfig) -> Machine:
-        return Machine(self.loop, config, self.timings, self._start_kubelet)
+        return Machine(self.loop, config, self.timings, self._start_kubelet, self.networks.get(config.name))
 
     def _start_kubelet(self, component: Component, runtime: ContainerRuntime) -> Kubelet:
         client = self.control_plane.client(component.name, f"system:node:{runtime.node.name}")
@@ -229,14 +228,13 @@ class Cluster:
         how = {"namespace": namespace, "keep_going": keep_going, "wait": wait}
         self._input("apply", {"objects": objects, **how})
         scheme = self.control_plane.server.scheme
-        trace = self.loop.trace
         job = apply_manifests(
             self._client,
             scheme,
             manifests,
             namespace=namespace,
             keep_going=keep_going,
-            trace=trace,
+            trace=self.loop.trace,
             rehearse=lambda targets: rehearse(targets, self.mirror, self.features),
         )
         if not wait:

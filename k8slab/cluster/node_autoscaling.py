@@ -13,7 +13,8 @@
 >>> cluster.close()
 
 Upstream: cloud-provider (the node controllers of a cloud-controller-manager)
-Simplified: a Node is deleted as soon as its machine is gone, where upstream looks every five seconds.
+Simplified: a Node is deleted as soon as its machine is gone, where upstream looks every five seconds. Nodes that join
+have no CNI plugins: `cni` and `cluster_autoscaler` exclude each other.
 """
 
 from __future__ import annotations
@@ -254,13 +255,17 @@ class NodeAutoscaling:
         nodes.start()
 
 
-def autoscaled(loop: Loop, config: ClusterAutoscalerConfig | None, own: dict[str, Any]) -> NodeAutoscaling | None:
+def autoscaled(
+    loop: Loop, config: ClusterAutoscalerConfig | None, own: dict[str, Any], cni: Any = None
+) -> NodeAutoscaling | None:
     """The autoscaling that a cluster was asked for; its process is added to the `operators` in `own`.
 
-    TypeError for another kind of configuration.
+    TypeError for another kind of configuration, ValueError when Pods are to get their network from plugins.
     """
     if config is None:
         return None
+    if cni is not None:
+        raise ValueError(f"cni: {cni!r}: expected None with cluster_autoscaler, whose nodes join without plugins")
     made = NodeAutoscaling(loop, config)
     own["operators"] = {**(own.get("operators") or {}), CLUSTER_AUTOSCALER: made.operator}
     return made

@@ -29,6 +29,7 @@ from k8slab.kubelet.container import Container, ContainerState, Happened
 from k8slab.kubelet.eviction import EvictionManager
 from k8slab.kubelet.kubelet import Kubelet
 from k8slab.kubelet.node_pressure import NodePressure, PressureAnswer, PressureStep, Use
+from k8slab.kubelet.pod_network import PodNetwork
 from k8slab.kubelet.pod_status import pod_phase
 from k8slab.kubelet.runtime import ContainerRuntime, PodSandbox
 from k8slab.kubelet.status_writer import pod_status
@@ -45,6 +46,7 @@ __all__ = [
     "Kubelet",
     "NodeConfig",
     "NodePressure",
+    "PodNetwork",
     "PodSandbox",
     "PressureAnswer",
     "PressureStep",

@@ -228,7 +228,7 @@ class SandboxNetwork:
     # -- inside ------------------------------------------------------------------------------------
 
     def _tell(self, kind: str, **data: Any) -> None:
-        self._emit(kind, f"runtime/{self.node}", node=self.node, key=self._key, **data)
+        self._emit(kind, f"runtime/{self.node}", node=self.node, key=self._key or "all Pods", **data)
 
     def _heard(self, run: Execution) -> None:
         if run.command == "VERSION":

@@ -150,6 +150,7 @@ class Fabric:
         self.machines: dict[str, Machine] = {}
         self.addresses: dict[str, Address] = {}
         self.pod_cidrs: dict[str, Network] = {}
+        self._pod_routes: dict[str, Route] = {}
         self._by_address: dict[Address, str] = {}
 
     def add_machine(
@@ -166,6 +167,7 @@ class Fabric:
         self.addresses[name], self._by_address[ip] = ip, name
         if pod_cidr:
             self.pod_cidrs[name] = ip_network(pod_cidr)
+            self._pod_routes[name] = Route(self.pod_cidrs[name], ip, UPLINK)
         self.plug_in(name)
         if pod_cidr:
             for other in self.machines:
@@ -186,9 +188,8 @@ class Fabric:
 
     def _route(self, name: str, other: str) -> None:
         host = self.machines[name].host
-        route = Route(self.pod_cidrs[other], self.addresses[other], UPLINK)
-        if UPLINK in host.links and not host.has_route(route.destination):
-            host.add_route(route)
+        if UPLINK in host.links and host.links[UPLINK].is_up:
+            host.put_route(self._pod_routes[other])
 
     def owner(self, address: Address) -> Machine | None:
         """Whose card has an address."""
