@@ -102,6 +102,7 @@ class Passage:
         self._steps: Steps | None = None
         self._rows: dict[str, _Row] = {}
         self._passed: dict[str, list[str]] = {}
+        self._notes: dict[str, None] = {}
         self._diff: list[Change] = []
         self._context: Context | None = None
         self._heard: list[str] = []  # what webhooks answered during this stage
@@ -180,7 +181,7 @@ class Passage:
         name = ctx.key or f"{(sent.get('metadata') or {}).get('generateName', '')}…"
         self.error = None
         self.trace.current = None
-        self._rows, self._passed, self._diff = {}, {}, []
+        self._rows, self._passed, self._notes, self._diff = {}, {}, {}, []
         self._context = ctx
         self._what, self._answer = f"{ctx.gvk.kind} {name}", ""
         self._tell("passage.sent", _YOU, user=self._user, what=self._what)
@@ -272,12 +273,7 @@ class Passage:
         name = f"{stage.plugin}, again" if stage.again else stage.plugin
         if self._changed(stage.phase, name, stage.changes, ", ".join(heard)):
             return True
-        told = {f"warns: {text}" for text in attributes.context.warnings} | {
-            f"audit {key.rpartition('/')[2]}: {value}"
-            for key, value in attributes.context.audit.items()
-            if not key.endswith("enforce-policy")
-        }
-        new = heard + sorted(told - {row.note for row in self._rows.values()})
+        new = heard + self._noted(attributes.context)
         if not new:
             self._passed.setdefault(stage.phase, []).append(stage.plugin)
             return False
@@ -286,6 +282,16 @@ class Passage:
             self._row(stage.phase, name, "say", note, 0)
         self._tell("passage.say", _LANE, stage=name, says=cut(new[0], _WHY))
         return True
+
+    def _noted(self, context: Context) -> list[str]:
+        """Warnings and audit annotations that nobody was told of yet; not those that say how a webhook was called."""
+        told = [f"warns: {text}" for text in context.warnings]
+        for key, value in context.audit.items():
+            if not key.endswith("enforce-policy") and ".webhook.admission.k8s.io/" not in key:
+                told.append(f"audit {key.rpartition('/')[2]}: {value}")
+        new = [note for note in told if note not in self._notes]
+        self._notes.update(dict.fromkeys(new))
+        return new
 
     def _changed(self, band: str, name: str, changes: list[Change], note: str = "") -> bool:
         if not changes:
