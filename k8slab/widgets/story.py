@@ -108,6 +108,8 @@ add_lane("kubelet", "kubelet", "", "node", each=True)
 add_lane("network", "Network", "net", "net")
 add_lane("proxy", "proxy", "", "net", each=True)
 add_lane("autoscaler", "Autoscaler", "auto", "auto")
+add_lane("cluster-autoscaler", "Autoscaler", "auto", "auto")
+add_lane("cloud", "Cloud", "cloud", "net")
 
 
 @lru_cache(maxsize=4096)
