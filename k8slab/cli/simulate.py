@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from k8slab.api.tolerations import is_scheduling_taint
-from k8slab.cli import simulate_eviction, simulate_hpa
+from k8slab.cli import simulate_autoscaler, simulate_eviction, simulate_hpa
 from k8slab.cli.files import cannot_hold_a_file, file_name, in_json, on_terminal, refused, write_whole
 from k8slab.cli.pending_words import some_of
 from k8slab.cli.scheduler_file import about_extenders, scheduler_config
@@ -60,6 +60,7 @@ def add_parsers(commands: Any) -> None:
     again.set_defaults(handler=replay)
     simulate_eviction.add_parser(verbs)
     simulate_hpa.add_parser(verbs)
+    simulate_autoscaler.add_parser(verbs)
 
 
 def _count(text: str) -> int:

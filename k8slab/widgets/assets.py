@@ -40,6 +40,7 @@ register_view("preempt", STATIC / "view_preempt.js")
 register_view("memory", STATIC / "view_memory.js")
 register_view("admission", STATIC / "view_admission.js")
 register_view("hpa", STATIC / "view_hpa.js")
+register_view("packing", STATIC / "view_packing.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

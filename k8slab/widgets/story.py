@@ -109,6 +109,8 @@ add_lane("runtime", "runtime", "", "net", each=True)
 add_lane("network", "Network", "net", "net")
 add_lane("proxy", "proxy", "", "net", each=True)
 add_lane("autoscaler", "Autoscaler", "auto", "auto")
+add_lane("cluster-autoscaler", "Autoscaler", "auto", "auto")
+add_lane("cloud", "Cloud", "cloud", "net")
 
 
 @lru_cache(maxsize=4096)

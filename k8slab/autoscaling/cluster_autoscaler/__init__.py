@@ -53,6 +53,7 @@ from k8slab.autoscaling.cluster_autoscaler.node_groups import (
     NodeGroups,
 )
 from k8slab.autoscaling.cluster_autoscaler.options import AutoscalingOptions
+from k8slab.autoscaling.cluster_autoscaler.packing_story import PackingStory, RemovalStory
 from k8slab.autoscaling.cluster_autoscaler.pdb import RemainingPdbTracker
 from k8slab.autoscaling.cluster_autoscaler.planner import Planner, UnneededNode
 from k8slab.autoscaling.cluster_autoscaler.removal import NodeToBeRemoved, UnremovableNode, UnremovableReason
@@ -100,12 +101,14 @@ __all__ = [
     "NodeToBeRemoved",
     "Option",
     "Outcome",
+    "PackingStory",
     "Planner",
     "PodGroup",
     "PodMoveInfo",
     "Readiness",
     "RecordEvent",
     "RemainingPdbTracker",
+    "RemovalStory",
     "RunResult",
     "ScaleUpInfo",
     "ScaleUpResult",

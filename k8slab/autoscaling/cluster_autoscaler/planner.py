@@ -54,7 +54,10 @@ class UnneededNode:
 
 
 class Planner:
-    """Remembers from loop to loop what is unneeded. `utilizations`: of the last loop, by Node."""
+    """Remembers from loop to loop what is unneeded.
+
+    Of the last loop: `utilizations` by Node, `considered` the candidates in the order in which they were looked at.
+    """
 
     def __init__(
         self,
@@ -72,6 +75,7 @@ class Planner:
         self.unneeded: dict[str, UnneededNode] = {}
         self.unremovable = UnremovableNodes()
         self.utilizations: dict[str, Utilization] = {}
+        self.considered: list[str] = []
         self._last_update_ms: int | None = None
         self._min_interval_ms = max(options.scale_down_unneeded_time_ms, 1)
 
@@ -98,7 +102,8 @@ class Planner:
         self._inject_evicted(snapshot, context)
         names = [node["metadata"]["name"] for node in candidates if node["metadata"]["name"] not in going]
         places = {n["metadata"]["name"]: True for n in destinations if n["metadata"]["name"] not in going}
-        removable = self._categorize(self._sorted(names, snapshot, context), places, snapshot, context)
+        self.considered = self._sorted(names, snapshot, context)
+        removable = self._categorize(self.considered, places, snapshot, context)
         snapshot.revert()
         self._note(removable, now_ms)
         self._simulator.drop_old_hints()

@@ -82,7 +82,8 @@ class ScaleUpStatus:
     """What a loop did about Pods that find no place.
 
     `options`: the choices there were. `left_by_expander`: (expander, ids that it left). `skipped`: groups that were not
-    looked at, and why. `remaining`: Pods that no group can help, with what each group says.
+    looked at, and why. `remaining`: Pods that no group can help, with what each group says. `pod_groups`: the Pods as
+    they were judged, with what each node group said.
     """
 
     result: ScaleUpResult
@@ -93,6 +94,7 @@ class ScaleUpStatus:
     skipped: dict[str, str] = field(default_factory=dict)
     options: list[Option] = field(default_factory=list)
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    pod_groups: list[PodGroup] = field(default_factory=list)
     left_by_expander: tuple[tuple[str, tuple[str, ...]], ...] = ()
     best: Option | None = None
 
@@ -146,7 +148,7 @@ class ScaleUpOrchestrator:
         node_count = len(snapshot.node_infos())
         pod_groups = build_pod_groups(pods)
         valid, skipped = self._valid_groups(templates, now_ms)
-        status = ScaleUpStatus(ScaleUpResult.NO_OPTIONS_AVAILABLE, skipped=skipped)
+        status = ScaleUpStatus(ScaleUpResult.NO_OPTIONS_AVAILABLE, skipped=skipped, pod_groups=pod_groups)
         fitting = {group.id: _fitting(pod_groups, templates[group.id], group.id, snapshot) for group in valid}
         for group in valid:
             option = self._option(group, fitting, templates, snapshot, node_count, status, now_ms)

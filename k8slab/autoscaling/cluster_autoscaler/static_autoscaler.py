@@ -107,6 +107,8 @@ class StaticAutoscaler:
         )
         self._placing = HintingSimulator()
         self._status = StatusWriter()
+        self.templates: dict[str, NodeInfo] = {}
+        """By group, the fresh Node that the last loop imagined."""
         self._pods: dict[str, PodInfo] = {}
 
     # -- one time round -----------------------------------------------------------------------------
@@ -119,7 +121,7 @@ class StaticAutoscaler:
         nodes = [node for node in view.nodes if node["metadata"].get("deletionTimestamp") is None]
         pods = self._read(view.pods)
         snapshot = self._snapshot(nodes, pods)
-        templates = self._templates.recompute(snapshot.node_infos(), view.daemon_sets, now_ms)
+        templates = self.templates = self._templates.recompute(snapshot.node_infos(), view.daemon_sets, now_ms)
         self.registry.update(nodes, now_ms, effects)
         if self._may_act(now_ms, effects):
             self._act(view, nodes, pods, snapshot, templates, now_ms, effects, result)
