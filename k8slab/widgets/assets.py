@@ -41,6 +41,7 @@ register_view("memory", STATIC / "view_memory.js")
 register_view("admission", STATIC / "view_admission.js")
 register_view("hpa", STATIC / "view_hpa.js")
 register_view("packing", STATIC / "view_packing.js")
+register_view("consolidation", STATIC / "view_consolidation.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

@@ -34,7 +34,9 @@ from k8slab.autoscaling.karpenter.nodepool import NodePool
 from k8slab.autoscaling.karpenter.packing import NewNode, Packing, pack
 from k8slab.autoscaling.karpenter.requirement import Requirement
 from k8slab.autoscaling.karpenter.requirements import WELL_KNOWN_LABELS, Requirements
+from k8slab.autoscaling.karpenter.small_world import SmallWorld
 from k8slab.autoscaling.karpenter.state import ClusterState, StateNode
+from k8slab.autoscaling.karpenter.story import KarpenterStory, dollars
 from k8slab.autoscaling.karpenter.termination import Drain, drain, forced_deletion_ms
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Effect",
     "EvictPod",
     "Karpenter",
+    "KarpenterStory",
     "Method",
     "NewNode",
     "NodeClaim",
@@ -65,6 +68,7 @@ __all__ = [
     "Requirement",
     "Requirements",
     "Simulation",
+    "SmallWorld",
     "StateNode",
     "ValidationError",
     "WriteNode",
@@ -72,6 +76,7 @@ __all__ = [
     "budgets_left",
     "candidates_of",
     "claim_for",
+    "dollars",
     "drain",
     "forced_deletion_ms",
     "pack",

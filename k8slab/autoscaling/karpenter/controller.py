@@ -61,7 +61,10 @@ _DRAINED = "Drained"
 
 
 class Karpenter:
-    """See the module. `image_drift`: says why the provider thinks that a claim has drifted ("" for not)."""
+    """See the module. `image_drift`: says why the provider thinks that a claim has drifted ("" for not).
+
+    `tell` hears every `Note` at the moment of the decision, before it is carried out; they are among the effects, too.
+    """
 
     def __init__(
         self,
@@ -70,8 +73,10 @@ class Karpenter:
         *,
         spot_to_spot: bool = False,
         image_drift: Callable[[NodeClaim], str] = lambda claim: "",
+        tell: Callable[[Note], None] = lambda note: None,
     ) -> None:
         self.state = state
+        self._tell = tell
         self.cloud = cloud
         self.unavailable = UnavailableOfferings()
         self.disruption = Disruption(state, spot_to_spot=spot_to_spot, report=self._report)
@@ -86,16 +91,20 @@ class Karpenter:
         self._count = 0
         self._effects: list[Effect] = []
 
+    def _note(self, about: str, reason: str, message: str) -> None:
+        note = Note(about, reason, message)
+        self._effects.append(note)
+        self._tell(note)
+
     def _report(self, node: str, reason: str) -> None:
         if self.unconsolidatable.get(node) != reason:
             self.unconsolidatable[node] = reason
-            self._effects.append(Note(node, "Unconsolidatable", reason))
+            self._note(node, "Unconsolidatable", reason)
 
     # -- time ---------------------------------------------------------------------------------------
 
     def step(self, now_ms: int) -> tuple[Effect, ...]:
-        """Do what is due, and say what is to be written, in order."""
-        self._effects = []
+        """Do what is due, and say what is to be written, in order (with what was to be said since the last step)."""
         self.state.catalogue = self._types.without(self.unavailable.at(now_ms))
         self._watch_over_claims(now_ms)
         self._provision_when_due(now_ms)
@@ -105,7 +114,8 @@ class Karpenter:
             self._start(command, now_ms)
         self._terminate(now_ms)
         self.state.check_invariants()
-        return tuple(self._effects)
+        effects, self._effects = tuple(self._effects), []
+        return effects
 
     def next_due_ms(self, now_ms: int) -> int:
         """When `step` has something to do, as far as is known now."""
@@ -147,7 +157,7 @@ class Karpenter:
         packing = pack([*waiting, *leaving], self.state, now_ms=now_ms)
         for key, error in packing.errors.items():
             if self.pod_errors.get(key) != error:
-                self._effects.append(Note(key, "FailedScheduling", error))
+                self._note(key, "FailedScheduling", error)
         self.pod_errors = dict(packing.errors)
         if waiting:
             self._retry_ms = now_ms + RECHECK_MS
@@ -164,12 +174,10 @@ class Karpenter:
     def _create(self, new: NewNode, now_ms: int) -> str:
         self._count += 1
         claim = claim_for(new, f"{new.pool.name}-{self._count}", now_ms)
+        options = len(new.places())
+        self._note(claim.name, "Created", f"for {len(new.pods)} Pods, any of {options} instance types will do")
         node = self.state.add_node(StateNode(claim=claim))
         node.nominated_until_ms = now_ms + NOMINATION_MS
-        options = len(new.places())
-        self._effects.append(
-            Note(claim.name, "Created", f"for {len(new.pods)} Pods, any of {options} instance types will do")
-        )
         self._launch(node, claim, now_ms)
         return claim.name
 
@@ -179,7 +187,7 @@ class Karpenter:
             bought = self.cloud.launch(pools, now_ms, {"karpenter.sh/nodeclaim": claim.name}) if pools else None
         except LaunchFailedError as error:
             self.unavailable.mark(pools, now_ms)
-            self._effects.append(Note(claim.name, "InsufficientCapacityError", str(error)))
+            self._note(claim.name, "InsufficientCapacityError", str(error))
             bought = None
         if bought is None:
             self._forget(claim.name)
@@ -187,6 +195,7 @@ class Karpenter:
             return
         self.unavailable.mark((error.pool for error in bought.refused if error.pool is not None), now_ms)
         instance = bought.instance
+        self._note(claim.name, LAUNCHED, f"{instance.pool}")
         kind = instance.instance_type
         own = self._types.requirements[self._types.index[kind.name]]
         claim.labels = {**launch_labels(kind, instance.pool, self.cloud.region, own), **claim.labels}
@@ -194,7 +203,6 @@ class Karpenter:
         claim.capacity, claim.allocatable = kind.capacity(), kind.allocatable()
         claim.set(LAUNCHED, "True", now_ms)
         self._instances[claim.name] = instance
-        self._effects.append(Note(claim.name, LAUNCHED, f"{instance.pool}"))
 
     def _forget(self, name: str) -> None:
         self.state.nodes.pop(name, None)
@@ -229,8 +237,8 @@ class Karpenter:
     def _delete(self, node: StateNode, now_ms: int, reason: str) -> None:
         assert node.claim is not None
         if node.claim.deleted_ms is None:
+            self._note(node.name, reason, f"NodeClaim {node.claim.name} is deleted")
             node.claim.deleted_ms = now_ms
-            self._effects.append(Note(node.name, reason, f"NodeClaim {node.claim.name} is deleted"))
 
     def delete_claim(self, claim_name: str, now_ms: int) -> None:
         """What `kubectl delete nodeclaim` does. ValueError: there is none."""
@@ -247,8 +255,8 @@ class Karpenter:
             for advance in (register, initialize):
                 written = advance(claim, node.node, now_ms)
                 if written is not None:
+                    self._note(node.name, claim.stage, f"NodeClaim {claim.name}")
                     self._write(node, written)
-                    self._effects.append(Note(node.name, claim.stage, f"NodeClaim {claim.name}"))
             late = timed_out(claim, now_ms)
             expiry = expires_ms(claim)
             if late:
@@ -272,7 +280,7 @@ class Karpenter:
 
     def _start(self, command: Command, now_ms: int) -> None:
         """Taint, make the replacements, and only then count the candidates as going: no capacity is made twice."""
-        self._effects.append(Note(command.candidates[0].name, "DisruptionStarted", str(command)))
+        self._note(command.candidates[0].name, "DisruptionStarted", str(command))
         for one in command.candidates:
             self._taint(one.node)
             assert one.node.claim is not None
@@ -299,7 +307,7 @@ class Karpenter:
         node.claim.clear(DISRUPTION_REASON)
         kept = [taint for taint in node.node["spec"].get("taints") or () if not taint_matches(taint, DISRUPTED_TAINT)]
         self._write(node, {**node.node, "spec": {**node.node["spec"], "taints": kept}})
-        self._effects.append(Note(node.name, "RolledBack", "a replacement did not come"))
+        self._note(node.name, "RolledBack", "a replacement did not come")
 
     def _taint(self, node: StateNode) -> None:
         if node.node is None:

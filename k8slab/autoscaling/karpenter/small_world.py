@@ -71,7 +71,8 @@ class SmallWorld:
         self.now_ms = 0
         self.cloud = Cloud(types, random.Random(f"{seed}/cloud"), timings=timings)
         self.state = ClusterState(map(NodePool.parse, pools), Catalogue(types), daemons=daemons)
-        self.karpenter = Karpenter(self.state, self.cloud, spot_to_spot=spot_to_spot)
+        self._tell: Happening = tell or (lambda kind, about, message: None)
+        self.karpenter = Karpenter(self.state, self.cloud, spot_to_spot=spot_to_spot, tell=self._decided)
         self.framework = Framework.from_profile()
         self.pods: dict[str, Object] = {}
         self._pdbs = list(pdbs)
@@ -79,7 +80,6 @@ class SmallWorld:
         self._numbers: dict[str, int] = {}
         self._due: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
-        self._tell: Happening = tell or (lambda kind, about, message: None)
 
     # -- what a user does ---------------------------------------------------------------------------
 
@@ -92,6 +92,10 @@ class SmallWorld:
             raise ValueError(f"app {app}: replicas {replicas}: expected 0 or more")
         self._apps[app] = (replicas, template if template is not None else known[1])  # type: ignore[index]
         self._keep_replicas(app)
+
+    def knows(self, app: str) -> bool:
+        """Whether `scale` was told what its Pods are."""
+        return app in self._apps
 
     def _of_app(self, app: str) -> list[str]:
         return [key for key, pod in self.pods.items() if labels_of(pod).get("app") == app]
@@ -175,15 +179,15 @@ class SmallWorld:
         return placed
 
     def _run(self, pod: Object, node: str) -> None:
+        self._tell("bind", pod["metadata"]["name"], node)
         status = {"phase": "Running", "startTime": rfc3339(self.now_ms)}
         self._put({**placed_on(pod, node), "status": status})
         self._touch(self.state.nodes[node])
-        self._tell("bind", pod["metadata"]["name"], node)
 
     def _wait(self, pod: Object, message: str) -> None:
         condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
-        self._put({**pod, "status": {**pod["status"], "conditions": set_condition([], condition)}})
         self._tell("wait", pod["metadata"]["name"], message)
+        self._put({**pod, "status": {**pod["status"], "conditions": set_condition([], condition)}})
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -202,8 +206,8 @@ class SmallWorld:
         devices = {name: allocatable.pop(name) for name in list(allocatable) if is_extended_resource(name)}
         not_ready = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]
         status = {**made["status"], "allocatable": allocatable, "conditions": not_ready}
-        self.karpenter.joined(claim, {**made, "status": status})
         self._tell("node", claim, "has joined, and is not ready yet")
+        self.karpenter.joined(claim, {**made, "status": status})
         self._later(READY_MS, lambda: self._ready(claim))
         self._later(READY_MS + STARTUP_TAINT_MS, lambda: self._drop_startup_taints(claim))
         if devices:
@@ -212,8 +216,8 @@ class SmallWorld:
     def _change(self, claim: str, change: Callable[[Object, StateNode], Object], what: str) -> None:
         node = self.state.nodes.get(claim)
         if node is not None and node.node is not None:
-            self.karpenter.joined(claim, change(node.node, node))
             self._tell("node", claim, what)
+            self.karpenter.joined(claim, change(node.node, node))
 
     def _ready(self, claim: str) -> None:
         def ready(node: Object, _: StateNode) -> Object:
@@ -293,10 +297,11 @@ class SmallWorld:
             self._carry_out(effect)
         self._schedule()
 
+    def _decided(self, note: Note) -> None:
+        self._tell("decide", note.about, f"{note.reason}: {note.message}")
+
     def _carry_out(self, effect: object) -> None:
         match effect:
-            case Note():
-                self._tell("decide", effect.about, f"{effect.reason}: {effect.message}")
             case EvictPod():
                 pod = self.pods[effect.key]
                 if not self.state.limits.why_not([pod], self.now_ms):
@@ -306,10 +311,10 @@ class SmallWorld:
                 self._tell("evict", self.pods[effect.key]["metadata"]["name"], effect.node)
                 self._replace(effect.key)
             case RemoveNode():
-                self._gone(effect.name)
                 self._tell("node", effect.name, "is gone")
-            case WriteNode():
-                pass  # `state` holds the Nodes, and Karpenter has written there
+                self._gone(effect.name)
+            case WriteNode() | Note():
+                pass  # `state` holds the Nodes, and Karpenter has written there; notes were heard
 
     @property
     def price_micros(self) -> int:
