@@ -47,6 +47,9 @@ GATES: dict[str, tuple[GateSpec, ...]] = {
     "DeclarativeValidation": _row(("1.33", "Beta", _ON), ("1.36", "GA!", _ON)),
     "DetectCacheInconsistency": _row(("1.34", "Beta", _ON)),
     "ListFromCacheSnapshot": _row(("1.33", "Alpha", _OFF), ("1.34", "Beta", _ON)),
+    "MultiCIDRServiceAllocator": _row(
+        ("1.27", "Alpha", _OFF), ("1.31", "Beta", _OFF), ("1.33", "GA", _ON), ("1.34", "GA!", _ON)
+    ),
     "MutatingAdmissionPolicy": _row(("1.32", "Alpha", _OFF), ("1.34", "Beta", _OFF), ("1.36", "GA", _ON)),
     "OrderedNamespaceDeletion": _row(("1.30", "Beta", _OFF), ("1.33", "Beta", _ON), ("1.34", "GA!", _ON)),
     "PodTopologyLabelsAdmission": _row(("1.33", "Alpha", _OFF), ("1.35", "Beta", _ON)),

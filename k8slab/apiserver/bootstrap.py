@@ -15,10 +15,9 @@ from k8slab.api.scheme import GVR, NAMESPACES, PRIORITYCLASSES, SERVICES
 from k8slab.api.times import rfc3339
 from k8slab.apiserver.registry import Draft, Environment, new_uid
 
-__all__ = ["KUBERNETES_IP", "SYSTEM_NAMESPACES", "bootstrap_objects"]
+__all__ = ["SYSTEM_NAMESPACES", "bootstrap_objects"]
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
-KUBERNETES_IP = "10.96.0.1"
 
 _ONLY_SYSTEM = "Used for system critical pods that must "
 _DESCRIPTIONS = {
@@ -33,7 +32,7 @@ def bootstrap_objects(env: Environment) -> Iterator[tuple[GVR, Draft]]:
         yield NAMESPACES, _finish(env, _namespace(name))
     for name in SYSTEM_PRIORITY_CLASSES:
         yield PRIORITYCLASSES, _finish(env, _priority_class(name), generation=1)
-    yield SERVICES, _finish(env, _kubernetes_service())
+    yield SERVICES, _finish(env, _kubernetes_service(env))
 
 
 def _finish(env: Environment, obj: Draft, *, generation: int = 0) -> Draft:
@@ -64,7 +63,8 @@ def _priority_class(name: str) -> Draft:
     }
 
 
-def _kubernetes_service() -> Draft:
+def _kubernetes_service(env: Environment) -> Draft:
+    address = env.services.kubernetes_address
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -75,9 +75,9 @@ def _kubernetes_service() -> Draft:
         },
         "spec": {
             "type": "ClusterIP",
-            "clusterIP": KUBERNETES_IP,
-            "clusterIPs": [KUBERNETES_IP],
-            "ipFamilies": ["IPv4"],
+            "clusterIP": address,
+            "clusterIPs": [address],
+            "ipFamilies": [env.services.families[0]],
             "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
         },

@@ -35,6 +35,16 @@ add_kinds(
             "{plugin}: {changed}",
             "admission plugin {plugin} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
         ),
+        "service.repair": Kind(
+            "wait",
+            1,
+            ("resource", "key", "why"),
+            "{key}: not its own",
+            "the API server finds what Service {key} cannot have: {why}",
+        ),
+        "service.repair.failed": Kind(
+            "wait", 2, ("why",), "Event refused", "the API server cannot record its finding about a Service: {why}"
+        ),
         "response.error": Kind(
             "wait", 2, _ANSWER, "{code} {reason}", "the answer to {verb} {resource} {key} is {code} {reason}: {message}"
         ),

@@ -25,6 +25,7 @@ from k8slab.api.scheme import (
 )
 from k8slab.api.transport import Request
 from k8slab.apiserver.admission import Chain, plugins
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.apiserver.bootstrap import bootstrap_objects
 from k8slab.apiserver.caches import Caches
 from k8slab.apiserver.handlers.http import Asked, Response, handle
@@ -45,6 +46,7 @@ from k8slab.apiserver.registry import (
     status_strategy_for,
     strategy_for,
 )
+from k8slab.apiserver.service_repair import ServiceRepair
 from k8slab.apiserver.storage import KV, Codec, CompactTurn, KeyExistsError, KeyLayout, SingleMember, Storage
 from k8slab.apiserver.streams import Connection, EventStream
 from k8slab.apiserver.transport import LEASES, InProcessTransport, request_key
@@ -71,7 +73,8 @@ class APIServer:
     Several servers may share one store, each with a `name` of its own. `latency` and `network` apply to the
     connections that `transport` makes. `disabled` names admission plugins that are off. `bootstrap` creates the
     system namespaces, the `kubernetes` Service and the system priority classes, as a new server does. History in etcd
-    older than `compact_every_ms` is compacted (0: never), by one of the servers that share it.
+    older than `compact_every_ms` is compacted (0: never), by one of the servers that share it. `services`: the ranges
+    of cluster IPs and node ports, the same for all servers of a store.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class APIServer:
         history: int = 10_240,
         compact_every_ms: int = 300_000,
         lane: str = "apiserver",
+        services: ServiceRanges | None = None,
     ) -> None:
         self.loop = loop
         self.name = name
@@ -104,13 +108,7 @@ class APIServer:
         self.caches = Caches(loop, self.kv, self.codec, self.layout, self._make_cache)
         self.codec.known = self.caches.known
         self.chain = Chain(plugins(disabled), self, loop.trace, lane=lane)
-        self.env = Environment(
-            clock=loop.clock,
-            features=self.features,
-            uids=loop.stream(f"{name}/uids"),
-            names=loop.stream(f"{name}/names"),
-            addresses=loop.stream(f"{name}/addresses"),
-        )
+        self.env = self._environment(services or ServiceRanges())
         self.jitter = loop.stream(f"{name}/watch-timeouts")
         self._lane = lane
         self._watch_buffer = watch_buffer
@@ -129,11 +127,16 @@ class APIServer:
                 self._install(info)
         self.binding = BindingStore(self._stores[PODS])
         self.eviction = EvictionStore(self._stores[PODS], self._stores[PODDISRUPTIONBUDGETS])
+        self.repair = ServiceRepair(self, self.caches.of("services"), self.env.services, lane)
         self._keep(loop.spawn(f"{name}/watch-cache", self.caches.run()))
         if compact_every_ms:
             self._keep(loop.spawn(f"{name}/compactor", self._compact(compact_every_ms)))
         if bootstrap:
             self._keep(loop.spawn(f"{name}/bootstrap", self._bootstrap()))
+
+    def _environment(self, services: ServiceRanges) -> Environment:
+        uids, names, addresses = (self.loop.stream(f"{self.name}/{what}") for what in ("uids", "names", "addresses"))
+        return Environment(self.loop.clock, self.features, uids, names, addresses, services)
 
     # -- resources ---------------------------------------------------------------------------------
 

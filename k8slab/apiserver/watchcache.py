@@ -162,6 +162,8 @@ class WatchCache:
         self._by_index: dict[str, dict[int, CacheWatch]] = {}
         self._numbers = 0
         self._selectable: dict[int, tuple[Frozen, Mapping[str, str]]] = {}  # by id(), the latest two
+        self.on_change: Callable[[Change | None], None] | None = None
+        """Called with every change, and with None when everything is new. It may not wait."""
 
     # -- changes -----------------------------------------------------------------------------------
 
@@ -173,6 +175,8 @@ class WatchCache:
         self.revision = self.listed_at = self._dropped_to = revision
         for watch in list(self.watches()):
             watch.close()
+        if self.on_change is not None:
+            self.on_change(None)
 
     def apply(self, key: str, obj: Frozen | None, revision: int) -> Change:
         """The object behind `key` is now `obj` (None: deleted) as of `revision`."""
@@ -190,6 +194,8 @@ class WatchCache:
         self.revision = revision
         self._trim()
         self._dispatch(change)
+        if self.on_change is not None:
+            self.on_change(change)
         return change
 
     def progress(self, revision: int) -> None:

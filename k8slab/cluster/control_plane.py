@@ -19,6 +19,7 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, ResourceInfo, gvk_of
 from k8slab.api.transport import Transport
 from k8slab.apiserver import KV, APIServer, Members, SingleMember
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.apply import ApplyError, place_of
 from k8slab.cluster.calls import CallPoint, CountedTransport
@@ -65,10 +66,9 @@ class ControlPlane:
         self.etcd: EtcdCluster | None = None
         self.store = Store()
         self.kv: KV = SingleMember(loop, self.store) if etcd == 1 else self._members(etcd, network)
-        self.servers = [
-            APIServer(loop, self.kv, name=f"apiserver/{n}", features=features, latency=latency, network=network)
-            for n in range(apiservers)
-        ]
+        of_servers: dict[str, Any] = {"features": features, "latency": latency, "network": network}
+        of_servers["services"] = ServiceRanges.of_flags(options)
+        self.servers = [APIServer(loop, self.kv, name=f"apiserver/{n}", **of_servers) for n in range(apiservers)]
         self.mirror = Mirror(self.store, self.server.layout, self.server.codec.decode)
         self.call_points: dict[str, CallPoint] = {}
         self._build_scheduler = scheduler or Scheduler

@@ -31,6 +31,7 @@ from k8slab.controllers.garbage_collector import GarbageCollectorController
 from k8slab.controllers.namespace import NamespaceController
 from k8slab.controllers.node_lifecycle import NodeLifecycleController
 from k8slab.controllers.node_ttl import TTLController
+from k8slab.controllers.nodeipam import NodeIPAMController
 from k8slab.controllers.podgc import PodGCController
 from k8slab.controllers.replicaset import ReplicaSetController
 from k8slab.controllers.root_ca import RootCACertificatePublisher
@@ -51,5 +52,6 @@ REGISTRY: dict[str, Callable[[ControllerContext], Controller]] = {
     "node-lifecycle-controller": NodeLifecycleController,
     "taint-eviction-controller": TaintEvictionController,
     "root-ca-certificate-publisher-controller": RootCACertificatePublisher,
+    "node-ipam-controller": NodeIPAMController,
 }
 """Every controller by upstream's name, in the order in which they are started."""

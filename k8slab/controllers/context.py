@@ -19,6 +19,8 @@ from k8slab.sim.loop import Loop
 __all__ = ["OPTIONS", "Controller", "ControllerContext"]
 
 OPTIONS = (
+    "allocate-node-cidrs",
+    "cluster-cidr",
     "concurrent-deployment-syncs",
     "concurrent-gc-syncs",
     "concurrent-namespace-syncs",
@@ -30,12 +32,16 @@ OPTIONS = (
     "large-cluster-size-threshold",
     "max-endpoints-per-slice",
     "namespaced-resources",
+    "node-cidr-mask-size-ipv4",
+    "node-cidr-mask-size-ipv6",
     "node-eviction-rate",
     "node-monitor-grace-period-ms",
     "node-monitor-period-ms",
     "node-startup-grace-period-ms",
     "root-ca",
     "secondary-node-eviction-rate",
+    "service-cluster-ip-range",
+    "service-node-port-range",
     "terminated-pod-gc-threshold",
     "unhealthy-zone-threshold",
 )

@@ -120,5 +120,26 @@ add_kinds(
             "force delete {key}",
             "the Pod garbage collector deletes Pod {key} at once: {why}",
         ),
+        "nodeipam.assign": Kind(
+            "work",
+            1,
+            (*_OBJECT, "cidrs"),
+            "{key} gets {cidrs}",
+            "the node IPAM controller gives Node {key} the Pod range {cidrs}",
+        ),
+        "nodeipam.release": Kind(
+            "work",
+            2,
+            (*_OBJECT, "cidrs"),
+            "{cidrs} is free",
+            "the node IPAM controller takes {cidrs} back from Node {key}",
+        ),
+        "nodeipam.refuse": Kind(
+            "wait",
+            2,
+            (*_OBJECT, "why"),
+            "leaves {key} alone",
+            "the node IPAM controller cannot keep what Node {key} has: {why}",
+        ),
     }
 )

@@ -14,6 +14,7 @@ from k8slab.api.features import FeatureGates
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR, ResourceInfo
 from k8slab.api.times import rfc3339
+from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.etcd import Compare
 from k8slab.sim import Clock
 
@@ -45,6 +46,7 @@ class Environment:
     uids: random.Random
     names: random.Random
     addresses: random.Random
+    services: ServiceRanges
 
 
 @dataclass(slots=True)

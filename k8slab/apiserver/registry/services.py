@@ -1,7 +1,6 @@
 """Services: what an update keeps of what was allocated, and what a change of the type takes away.
 
 Upstream: pkg/registry/core/service/storage/storage.go, pkg/registry/core/service/strategy.go
-Simplified: a Service is not made single-stack again by its policy alone.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from k8slab.api.objects import Frozen, Object
-from k8slab.apiserver.registry.allocation import WITH_NODE_PORT, allocate, has_health_check, has_node_ports
+from k8slab.api.scheme import GVK, ResourceInfo
+from k8slab.apiserver.registry.allocation import WITH_NODE_PORT, Held, allocate, has_health_check, has_node_ports
 from k8slab.apiserver.registry.context import Context, Draft
 from k8slab.apiserver.registry.store import Store
 from k8slab.apiserver.registry.strategy import Strategy
+from k8slab.apiserver.storage import Storage
 
 __all__ = ["ServiceStore", "ServiceStrategy", "without_fields_of_other_types"]
 
@@ -119,10 +120,14 @@ _TYPE_FIELDS: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]],
 class ServiceStore(Store):
     """Allocates before it writes."""
 
+    def __init__(self, info: ResourceInfo, strategy: Strategy, storage: Storage, storage_gvk: GVK) -> None:
+        super().__init__(info, strategy, storage, storage_gvk)
+        self.held = Held()
+
     async def begin_create(self, ctx: Context, obj: Draft) -> None:
         spec = dict(obj.get("spec") or {})
         _agree_on_addresses(spec, None)
-        obj["spec"] = await allocate(ctx, self.storage, self.stored_as, {**obj, "spec": spec}, None)
+        obj["spec"] = await allocate(ctx, self.held, self.storage, self.stored_as, {**obj, "spec": spec}, None)
 
     async def begin_update(self, ctx: Context, obj: Draft, old: Frozen) -> None:
         spec, before = obj.get("spec") or {}, old["spec"]
@@ -130,4 +135,4 @@ class ServiceStore(Store):
             return
         patched = _patch_allocated(spec, before)
         _agree_on_addresses(patched, before)
-        obj["spec"] = await allocate(ctx, self.storage, self.stored_as, {**obj, "spec": patched}, old)
+        obj["spec"] = await allocate(ctx, self.held, self.storage, self.stored_as, {**obj, "spec": patched}, old)

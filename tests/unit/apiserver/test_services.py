@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from k8slab.api.errors import StatusError
-from k8slab.api.scheme import SERVICES
+from k8slab.api.features import FeatureGates
+from k8slab.api.scheme import EVENTS, SERVICES
 from k8slab.api.transport import Request
 from k8slab.apiserver import APIServer
+from k8slab.apiserver.allocators import ServiceRanges
 from tests.unit.apiserver.conftest import MERGE, Bench
 
 
@@ -252,3 +254,142 @@ def test_only_load_balancers_keep_the_status_of_one(bench: Bench) -> None:
     assert bench.call("get", SERVICES, "a")["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.1"
     change(bench, "a", type="ClusterIP")
     assert bench.call("get", SERVICES, "a")["status"] == {"loadBalancer": {}}
+
+
+# -- bands, families, releases -----------------------------------------------------------------------
+
+
+DUAL = ServiceRanges.parse("10.0.0.0/24,fd00::/112")
+
+
+def test_dynamic_addresses_and_ports_leave_the_static_bands_alone_until_the_rest_is_used_up(make_bench: Any) -> None:
+    bench = make_bench(services=ServiceRanges.parse("10.0.0.0/27", "30000-30031"))
+    numbers = []
+    for count in range(29):  # of 30, the kubernetes Service has 10.0.0.1
+        spec = bench.call("create", SERVICES, body=service(f"s{count}", type="NodePort"))["spec"]
+        numbers.append((int(spec["clusterIP"].split(".")[-1]), spec["ports"][0]["nodePort"] - 30_000))
+    assert all(address > 16 for address, _ in numbers[:14]) and all(address <= 16 for address, _ in numbers[14:])
+    assert all(port >= 16 for _, port in numbers[:16]) and all(port < 16 for _, port in numbers[16:])
+    message = refused(bench, 500, "create", SERVICES, body=service("x"))
+    assert message == "Internal error occurred: failed to allocate a serviceIP: range is full"
+    bench.call("delete", SERVICES, "s3")
+    assert bench.call("create", SERVICES, body=service("x"))["spec"]["clusterIP"] == f"10.0.0.{numbers[3][0]}"
+
+
+def test_before_1_33_an_address_out_of_range_is_named_with_the_range(make_bench: Any) -> None:
+    bench = make_bench(features=FeatureGates("1.32"))
+    message = refused(bench, 422, "create", SERVICES, body=service("a", clusterIP="10.0.0.1"))
+    assert message.endswith(
+        "failed to allocate IP 10.0.0.1: the provided IP (10.0.0.1) is not in the valid range. "
+        "The range of valid IPs is 10.96.0.0/16"
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "families", "policy"),
+    [
+        pytest.param({}, ["IPv4"], "SingleStack", id="nothing said is one family"),
+        pytest.param({"ipFamilyPolicy": "PreferDualStack"}, ["IPv4", "IPv6"], "PreferDualStack", id="preferred"),
+        pytest.param({"ipFamilyPolicy": "RequireDualStack"}, ["IPv4", "IPv6"], "RequireDualStack", id="required"),
+        pytest.param({"ipFamilies": ["IPv6"]}, ["IPv6"], "SingleStack", id="the second family alone"),
+        pytest.param(
+            {"ipFamilies": ["IPv6"], "ipFamilyPolicy": "PreferDualStack"},
+            ["IPv6", "IPv4"],
+            "PreferDualStack",
+            id="the second family first",
+        ),
+        pytest.param(
+            {"clusterIP": "fd00::7", "ipFamilyPolicy": "RequireDualStack"},
+            ["IPv6", "IPv4"],
+            "RequireDualStack",
+            id="the family of the address that was asked for comes first",
+        ),
+    ],
+)
+def test_families_on_a_dual_stack_cluster(make_bench: Any, spec: Any, families: list[str], policy: str) -> None:
+    bench = make_bench(services=DUAL)
+    made = bench.call("create", SERVICES, body=service("a", **spec))["spec"]
+    assert made["ipFamilies"] == families and made["ipFamilyPolicy"] == policy
+    assert ["IPv6" if ":" in address else "IPv4" for address in made["clusterIPs"]] == families
+    assert made["clusterIP"] == made["clusterIPs"][0]
+
+
+def test_two_families_with_one_policy_contradict_each_other(make_bench: Any) -> None:
+    bench = make_bench(services=DUAL)
+    message = refused(bench, 422, "create", SERVICES, body=service("a", ipFamilies=["IPv4", "IPv6"]))
+    assert message == (
+        'Service "a" is invalid: spec.ipFamilyPolicy: Invalid value: "SingleStack": must be \'RequireDualStack\' or '
+        "'PreferDualStack' when multiple IP families are specified"
+    )
+
+
+def test_a_service_gets_a_second_family_and_gives_it_back(make_bench: Any) -> None:
+    bench = make_bench(services=DUAL)
+    first = bench.call("create", SERVICES, body=service("a"))["spec"]["clusterIP"]
+    both = change(bench, "a", ipFamilyPolicy="RequireDualStack")
+    assert both["clusterIPs"][0] == first and both["clusterIPs"][1].startswith("fd00::")
+    message = refused(bench, 422, "create", SERVICES, body=service("b", clusterIP=both["clusterIPs"][1]))
+    assert message.endswith("provided IP is already allocated")
+    single = change(bench, "a", ipFamilyPolicy="SingleStack")
+    assert single["clusterIPs"] == [first] and single["ipFamilies"] == ["IPv4"]
+    bench.call("create", SERVICES, body=service("b", clusterIP=both["clusterIPs"][1]))
+
+
+def test_who_drops_an_address_says_so_by_the_policy(make_bench: Any) -> None:
+    bench = make_bench(services=DUAL)
+    made = bench.call("create", SERVICES, body=service("a", ipFamilyPolicy="PreferDualStack"))["spec"]
+    patch = {"spec": {"clusterIPs": made["clusterIPs"][:1], "ipFamilies": ["IPv4"]}}
+    message = refused(bench, 422, "patch", SERVICES, "a", patch, patch_type=MERGE)
+    assert "must be 'SingleStack' to release the secondary cluster IP" in message
+    assert "must be 'SingleStack' to release the secondary IP family" in message
+
+
+def test_a_service_that_prefers_two_families_stays_as_it_is_when_the_cluster_gets_a_second(make_bench: Any) -> None:
+    bench = make_bench()
+    bench.call("create", SERVICES, body=service("a", ipFamilyPolicy="PreferDualStack"))
+    later = APIServer(
+        bench.loop, bench.etcd, name="apiserver/1", services=ServiceRanges.parse("10.96.0.0/16,fd00::/112")
+    )
+    bench.loop.run(for_ms=20)
+    bench.you = later.transport("you-too")
+    assert change(bench, "a", sessionAffinity="ClientIP")["ipFamilies"] == ["IPv4"]
+    assert change(bench, "a", ipFamilyPolicy="RequireDualStack")["ipFamilies"] == ["IPv4", "IPv6"]
+
+
+def test_a_headless_service_has_families_and_no_addresses(make_bench: Any) -> None:
+    bench = make_bench(services=DUAL)
+    made = bench.call("create", SERVICES, body=service("a", clusterIP="None", selector={"app": "a"}))["spec"]
+    assert made["clusterIPs"] == ["None"] and made["ipFamilies"] == ["IPv4"]
+    assert change(bench, "a", ipFamilyPolicy="PreferDualStack")["ipFamilies"] == ["IPv4", "IPv6"]
+
+
+# -- what is there and should not be -----------------------------------------------------------------
+
+
+def test_services_that_a_restored_store_has_twice_are_told_by_events(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001, clusterIP="10.96.0.9"))
+    twin = node_port("b", 30001, clusterIP="10.96.0.9", clusterIPs=["10.96.0.9"], ipFamilies=["IPv4"])
+    twin["metadata"] |= {"namespace": "default", "uid": "u"}
+    store = bench.server.store(SERVICES)
+    bench.run(store.storage.create(store.key("default", "b"), {"apiVersion": "v1", "kind": "Service", **twin}))
+    listed = bench.call("list", EVENTS)["items"]
+    assert sorted((one["involvedObject"]["name"], one["reason"]) for one in listed) == [
+        ("b", "ClusterIPAlreadyAllocated"),
+        ("b", "PortAlreadyAllocated"),
+    ]
+    told = [event.message for event in bench.loop.trace if event.kind == "service.repair"]
+    assert told[0].endswith("Cluster IP [IPv4]:10.96.0.9 was assigned to multiple services; please recreate service")
+
+
+def test_a_server_with_other_ranges_tells_of_what_it_finds_at_its_start(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=node_port("a", 30001, clusterIP="10.96.0.9"))
+    APIServer(bench.loop, bench.etcd, name="apiserver/1", services=ServiceRanges.parse("10.0.0.0/24", "40000-40099"))
+    bench.loop.run(for_ms=50)
+    found = {
+        one["reason"]: one["message"] for one in bench.call("list", EVENTS)["items"] if "a." in one["metadata"]["name"]
+    }
+    assert found == {
+        "ClusterIPOutOfRange": "Cluster IP [IPv4]: 10.96.0.9 is not within any configured Service CIDR; "
+        "please recreate service",
+        "PortOutOfRange": "Port 30001 is not within the port range 40000-40099; please recreate service",
+    }
