@@ -76,5 +76,8 @@ def test_a_list_without_host_local_has_no_map_and_a_cluster_without_cni_is_refus
     bare = {key: value for key, value in bridge.items() if key != "ipam"}
     cluster = Cluster(nodes=1, cni={**BRIDGE, "plugins": [bare, *others]})
     assert AddressMap(cluster).view() == {"addresses": {}}
+    cluster.close()
+    plain = Cluster(nodes=1)
     with pytest.raises(ValueError, match="it has no CNI plugins"):
-        AddressMap(Cluster(nodes=1))
+        AddressMap(plain)
+    plain.close()
