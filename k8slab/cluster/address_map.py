@@ -71,7 +71,7 @@ class AddressMap:
         if config is None:
             return {}
         ranges = load_ipam_config(config, "").ranges[0]
-        store = LeaseStore(network.machine.files, f"{DEFAULT_DATA_DIR}/{network.network.name}")
+        store = LeaseStore(network.machine.files, f"{DEFAULT_DATA_DIR}/{config['name']}")
         last = store.last_reserved("0")
         all_given = sum(int(one.end) - int(one.start) + 1 - (one.gateway in one) for one in ranges)
         cells: dict[str, dict[str, str]] = {}
@@ -91,10 +91,11 @@ class AddressMap:
 
 def _ipam(network: SandboxNetwork) -> dict[str, Any] | None:
     """The configuration of the plugin that has host-local behind it, None when none has."""
-    for plugin in network.network.plugins:
+    for plugin in network.network.plugins if network.network is not None else ():
         ipam = plugin.config.get("ipam")
         if isinstance(ipam, dict) and ipam.get("type") == "host-local":
-            return {**plugin.config, "name": network.network.name, "cniVersion": network.network.cni_version}
+            found = network.network
+            return {**plugin.config, "name": found.name, "cniVersion": found.cni_version} if found else None
     return None
 
 

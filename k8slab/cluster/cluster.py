@@ -136,7 +136,7 @@ class Cluster:
         self._not_recorded = own_code(order=order, **{name: one for name, one in own.items() if name not in kept})
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
-        self.fabric, self.networks = pod_networks(self.loop, configs, cni)
+        self.fabric, self.networks = pod_networks(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
         given: dict[str, Any] = {"options": options or {}, **counts, **own}
         self.control_plane = ControlPlane(

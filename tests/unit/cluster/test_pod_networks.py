@@ -172,6 +172,31 @@ def test_two_families_are_both_in_the_status() -> None:
     assert cluster.object("pod/a")["status"]["podIPs"] == [{"ip": "10.9.0.2"}, {"ip": "2001:db8::2"}]
 
 
+def test_ranges_that_the_controller_gives_are_the_ones_that_plugins_use() -> None:
+    ranges = {"allocate-node-cidrs": 1, "cluster-cidr": "10.8.0.0/16"}
+    cluster = Cluster(nodes=2, cni="bridge", options=ranges)
+    cluster.apply([pod("a"), pod("b", "node-2")])
+    cluster.run()
+    given = {node["metadata"]["name"]: node["spec"]["podCIDR"] for node in cluster.objects("nodes")}
+    assert sorted(given.values()) == ["10.8.0.0/24", "10.8.1.0/24"]
+    for name, node in (("a", "node-1"), ("b", "node-2")):
+        assert ip_of(cluster, name) == given[node].replace(".0/24", ".2")
+    assert cluster.fabric is not None
+    netns = cluster.networks["node-1"].netns_of("default/a")
+    there, back = exchange(cluster.fabric, "node-1", ip_of(cluster, "b"), netns=netns)
+    assert there.delivered and back is not None and back.delivered
+
+
+def test_without_a_range_no_pod_starts() -> None:
+    options = {"allocate-node-cidrs": 1, "cluster-cidr": "10.8.0.0/24"}
+    cluster = Cluster(nodes=2, cni="bridge", options=options)
+    cluster.apply([pod("a"), pod("b", "node-2")], wait=False)
+    cluster.run(for_ms=30_000)
+    messages = [str(row[-1]) for row in cluster.events() if "FailedCreatePodSandBox" in row]
+    assert messages and all(one.endswith(": cni plugin not initialized") for one in messages)
+    assert sorted(map(bool, (ip_of(cluster, "a"), ip_of(cluster, "b")))) == [False, True]
+
+
 def test_a_host_port_is_open_and_closes_with_its_pod() -> None:
     cluster = Cluster(nodes=2, cni="bridge")
     cluster.apply(pod("a", ports=[{"containerPort": 80, "hostPort": 8080}]))
