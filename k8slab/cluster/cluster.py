@@ -140,7 +140,7 @@ class Cluster:
         self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
-        self.fabric, self.networks = pod_networks(self.loop, configs, cni)
+        self.fabric, self.networks = pod_networks(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
         self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own, cni)
         given: dict[str, Any] = {"options": options or {}, **counts, **own}

@@ -42,6 +42,8 @@ register_view("admission", STATIC / "view_admission.js")
 register_view("hpa", STATIC / "view_hpa.js")
 register_view("packing", STATIC / "view_packing.js")
 register_view("consolidation", STATIC / "view_consolidation.js")
+register_view("addresses", STATIC / "view_addresses.js")
+register_view("walk", STATIC / "view_walk.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

@@ -165,15 +165,18 @@ class Fabric:
             raise ValueError(f"address {address!r}: expected a free one in {self.subnet}")
         machine = self.machines[name] = Machine(name, rng or self.rng, files=files)
         self.addresses[name], self._by_address[ip] = ip, name
-        if pod_cidr:
-            self.pod_cidrs[name] = ip_network(pod_cidr)
-            self._pod_routes[name] = Route(self.pod_cidrs[name], ip, UPLINK)
         self.plug_in(name)
         if pod_cidr:
-            for other in self.machines:
-                if other != name:
-                    self._route(other, name)
+            self.give_pod_cidr(name, pod_cidr)
         return machine
+
+    def give_pod_cidr(self, name: str, pod_cidr: str) -> None:
+        """A machine has a range for its Pods from now on: every other gets a route to it."""
+        self.pod_cidrs[name] = ip_network(pod_cidr)
+        self._pod_routes[name] = Route(self.pod_cidrs[name], self.addresses[name], UPLINK)
+        for other in self.machines:
+            if other != name:
+                self._route(other, name)
 
     def plug_in(self, name: str) -> None:
         """Give a machine (that has booted) its card, the default route, and routes to the others' Pods."""

@@ -13,22 +13,14 @@ from k8slab import Cluster
 from k8slab.kubelet import NodeConfig
 from k8slab.network import BRIDGE, exchange
 from k8slab.sim import TraceEvent
+from tests.cni_machines import manifest as pod
+from tests.cni_machines import small_node
 
 FULL = (
     r"^Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "
     r'"[0-9a-f]{64}": plugin type="bridge" failed \(add\): failed to allocate for range 0: no IP addresses available '
     r"in range set: 10\.244\.1\.1-10\.244\.1\.6$"
 )
-
-
-def pod(name: str, node: str = "node-1", **container: Any) -> dict[str, Any]:
-    spec = {"nodeName": node, "containers": [{"name": "c", "image": "app:1", **container}]}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-
-
-def small_node() -> list[NodeConfig]:
-    """One node with five addresses for Pods."""
-    return [NodeConfig("node-1", internal_ip="10.0.0.1", pod_cidr="10.244.1.0/29")]
 
 
 def ip_of(cluster: Cluster, name: str) -> str:
@@ -104,7 +96,7 @@ def test_a_pod_on_the_hosts_network_gets_no_namespace() -> None:
 
 
 def test_an_exhausted_range_is_told_and_tried_again_until_an_address_is_free() -> None:
-    cluster = Cluster(nodes=small_node(), cni="bridge")
+    cluster = Cluster(nodes=[small_node()], cni="bridge")
     cluster.apply([pod(name) for name in "abcde"])
     assert cluster.run()
     cluster.apply(pod("late"))
@@ -146,7 +138,7 @@ def test_a_crash_of_the_kubelet_changes_nothing_on_the_network() -> None:
 
 
 def test_leaks_of_a_runtime_that_lost_its_notes_fill_the_range_until_gc() -> None:
-    cluster = Cluster(nodes=small_node(), cni="bridge")
+    cluster = Cluster(nodes=[small_node()], cni="bridge")
     cluster.apply([pod(name) for name in "abcde"])
     cluster.run()
     network = cluster.networks["node-1"]
@@ -178,6 +170,31 @@ def test_two_families_are_both_in_the_status() -> None:
     cluster.apply(pod("a"))
     cluster.run()
     assert cluster.object("pod/a")["status"]["podIPs"] == [{"ip": "10.9.0.2"}, {"ip": "2001:db8::2"}]
+
+
+def test_ranges_that_the_controller_gives_are_the_ones_that_plugins_use() -> None:
+    ranges = {"allocate-node-cidrs": 1, "cluster-cidr": "10.8.0.0/16"}
+    cluster = Cluster(nodes=2, cni="bridge", options=ranges)
+    cluster.apply([pod("a"), pod("b", "node-2")])
+    cluster.run()
+    given = {node["metadata"]["name"]: node["spec"]["podCIDR"] for node in cluster.objects("nodes")}
+    assert sorted(given.values()) == ["10.8.0.0/24", "10.8.1.0/24"]
+    for name, node in (("a", "node-1"), ("b", "node-2")):
+        assert ip_of(cluster, name) == given[node].replace(".0/24", ".2")
+    assert cluster.fabric is not None
+    netns = cluster.networks["node-1"].netns_of("default/a")
+    there, back = exchange(cluster.fabric, "node-1", ip_of(cluster, "b"), netns=netns)
+    assert there.delivered and back is not None and back.delivered
+
+
+def test_without_a_range_no_pod_starts() -> None:
+    options = {"allocate-node-cidrs": 1, "cluster-cidr": "10.8.0.0/24"}
+    cluster = Cluster(nodes=2, cni="bridge", options=options)
+    cluster.apply([pod("a"), pod("b", "node-2")], wait=False)
+    cluster.run(for_ms=30_000)
+    messages = [str(row[-1]) for row in cluster.events() if "FailedCreatePodSandBox" in row]
+    assert messages and all(one.endswith(": cni plugin not initialized") for one in messages)
+    assert sorted(map(bool, (ip_of(cluster, "a"), ip_of(cluster, "b")))) == [False, True]
 
 
 def test_a_host_port_is_open_and_closes_with_its_pod() -> None:
