@@ -197,7 +197,7 @@ def test_wrong_configurations_are_named() -> None:
     with pytest.raises(ValueError, match="node group pool: is there twice"):
         cluster(NodeGroupConfig("pool", "m5.large"), NodeGroupConfig("pool", "m5.large"))
     config = ClusterAutoscalerConfig([NodeGroupConfig("pool", "m5.large")])
-    with pytest.raises(ValueError, match="cni: .bridge.: expected None with cluster_autoscaler"):
+    with pytest.raises(ValueError, match=r"cni: .bridge.: expected None with cluster_autoscaler"):
         Cluster(nodes=0, cluster_autoscaler=config, cni="bridge")
     with pytest.raises(ValueError, match="a run with objects of your own cannot be recorded"):
         cluster().recording()
