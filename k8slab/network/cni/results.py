@@ -65,6 +65,8 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class DNS:
+    """Whom the Pod asks for names, as resolv.conf has it."""
+
     nameservers: tuple[str, ...] = ()
     domain: str = ""
     search: tuple[str, ...] = ()
