@@ -23,9 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from k8slab.apiserver import APIServer
+    from k8slab.autoscaling import HorizontalPodAutoscaler
     from k8slab.client import Client, SharedInformer, WorkQueue
     from k8slab.cluster import Cluster
     from k8slab.etcd import Store
+    from k8slab.kubelet import EvictionManager
     from k8slab.scheduler import Framework, Scheduler
     from k8slab.sim import Loop, Recording, Trace
     from k8slab.table import Table
@@ -38,7 +40,9 @@ _HOME = {
     "APIServer": "k8slab.apiserver",
     "Client": "k8slab.client",
     "Cluster": "k8slab.cluster",
+    "EvictionManager": "k8slab.kubelet",
     "Framework": "k8slab.scheduler",
+    "HorizontalPodAutoscaler": "k8slab.autoscaling",
     "Loop": "k8slab.sim",
     "Quiz": "k8slab.widgets",
     "Recording": "k8slab.sim",
@@ -55,7 +59,9 @@ __all__ = [
     "APIServer",
     "Client",
     "Cluster",
+    "EvictionManager",
     "Framework",
+    "HorizontalPodAutoscaler",
     "Loop",
     "Quiz",
     "Recording",

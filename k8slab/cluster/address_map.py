@@ -19,13 +19,11 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_network
 from typing import TYPE_CHECKING, Any
 
-from k8slab.network import LeaseStore, SandboxNetwork
-from k8slab.network.plugins.host_local.allocator import candidates
-from k8slab.network.plugins.host_local.config import DEFAULT_DATA_DIR, load_ipam_config
 from k8slab.sim import Trace
 
 if TYPE_CHECKING:
     from k8slab.cluster.cluster import Cluster
+    from k8slab.network import SandboxNetwork
 
 __all__ = ["AddressMap"]
 
@@ -66,6 +64,10 @@ class AddressMap:
         return {"addresses": {name: node for name, node in nodes.items() if node}}
 
     def _node(self, name: str, owners: dict[str, str], times: dict[str, int]) -> dict[str, Any]:
+        from k8slab.network import LeaseStore  # only where there is CNI: import k8slab.cluster stays quick
+        from k8slab.network.plugins.host_local.allocator import candidates
+        from k8slab.network.plugins.host_local.config import DEFAULT_DATA_DIR, load_ipam_config
+
         network, is_on = self.cluster.networks[name], self.cluster.nodes[name].is_on
         config = _ipam(network)
         if config is None:

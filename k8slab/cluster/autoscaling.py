@@ -14,21 +14,27 @@ from k8slab.api.errors import AlreadyExistsError, StatusError
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, PODS, SERVICES
 from k8slab.apiserver import APISERVICES
-from k8slab.autoscaling.hpa import HorizontalController
-from k8slab.autoscaling.hpa.metrics import MetricsServer
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.process import Process
 from k8slab.controllers import Controller, ControllerContext
 from k8slab.sim import Component, sleep
 
 if TYPE_CHECKING:
+    from k8slab.autoscaling.hpa.metrics import MetricsServer
     from k8slab.cluster.control_plane import ControlPlane
 
 __all__ = ["AUTOSCALERS", "METRICS_SERVER", "is_autoscaler", "metrics_server"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
-AUTOSCALERS: dict[str, ControllerFactory] = {"horizontal-pod-autoscaler-controller": HorizontalController}
+
+def _horizontal(context: ControllerContext) -> Controller:
+    from k8slab.autoscaling.hpa import HorizontalController  # only where something is autoscaled: imports stay quick
+
+    return HorizontalController(context)
+
+
+AUTOSCALERS: dict[str, ControllerFactory] = {"horizontal-pod-autoscaler-controller": _horizontal}
 """Controllers that run once there is something for them."""
 
 METRICS_SERVER = "metrics-server"
@@ -72,6 +78,7 @@ def is_autoscaler(gvk: GVK) -> bool:
 
 def metrics_server(plane: ControlPlane, scrape: Scrape) -> Process:
     """The process of a metrics server that registers itself. `scrape`: reads all nodes."""
+    from k8slab.autoscaling.hpa.metrics import MetricsServer
 
     def build(component: Component) -> MetricsServer:
         client = plane.client(component.name, f"system:serviceaccount:kube-system:{component.name}")

@@ -25,7 +25,6 @@ from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kin
 from k8slab.cluster.apply import ApplyError, place_of
 from k8slab.cluster.autoscaling import AUTOSCALERS, METRICS_SERVER, is_autoscaler, metrics_server
 from k8slab.cluster.calls import CallPoint, CountedTransport
-from k8slab.cluster.container_usage import ContainerUsage
 from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.node import Machine
@@ -139,6 +138,8 @@ class ControlPlane:
         if self.manager.program is not None and self._context is not None:
             self._start_autoscalers(self._context, self.manager.program)
         if self.machines and METRICS_SERVER not in self.operators:
+            from k8slab.cluster.container_usage import ContainerUsage
+
             self.operators[METRICS_SERVER] = metrics_server(self, ContainerUsage(self.machines, self.mirror))
             self.operators[METRICS_SERVER].start()
 
