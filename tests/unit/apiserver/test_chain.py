@@ -123,6 +123,8 @@ def test_objects_are_read_and_written_as_a_server_would() -> None:
     objects.remove("resourcequotas", "default", "q")
     with pytest.raises(NotFoundError):
         objects.run(objects.replace_status("resourcequotas", stored))
+    with pytest.raises(ValueError, match="operation 'PATCH': expected one of CREATE, UPDATE, DELETE"):
+        objects.attributes("pods", POD, operation="PATCH")
     with pytest.raises(ValueError, match=r"metadata\.name of a ConfigMap"):
         objects.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}})
 
