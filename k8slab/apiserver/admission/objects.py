@@ -98,8 +98,10 @@ class Objects:
         user: str = "",
         dry_run: bool = False,
     ) -> Attributes:
-        """A write as plugins are shown it. `resource`: "pods", "deployments.apps"; `operation`: CREATE, UPDATE or DELETE.
-        ValueError for others."""
+        """A write as plugins are shown it. `resource`: "pods", "deployments.apps"; `operation`: CREATE, UPDATE, DELETE.
+
+        ValueError for others.
+        """
         info = SCHEME.find(resource)
         if operation not in _VERBS:
             raise ValueError(f"operation {operation!r}: expected one of {', '.join(_VERBS)}")
