@@ -7,8 +7,6 @@ The functions are given plain dicts and `call(hook, obj)`, which asks a webhook 
 that changed what it was handed is answered for with that.
 """
 
-from copy import deepcopy
-
 
 def _short(found):
     shown = isinstance(found, (int, float, str, list, tuple, dict, type(None)))
@@ -36,10 +34,15 @@ class Webhook:
             key, _, value = option.partition(":")
             given[key] = value
         self.given = given
-        self.told = {
-            "name": name,
-            "type": kind,
-            "configuration": configuration,
+        self.name, self.kind, self.configuration = name, kind, configuration
+
+    def told(self):
+        """A new dict each time: what was written into another one is gone."""
+        given = self.given
+        return {
+            "name": self.name,
+            "type": self.kind,
+            "configuration": self.configuration,
             "operations": given.get("for", "*").split(","),
             "resources": given.get("on", "*").split(","),
             "skips": given["skips"].split(",") if "skips" in given else [],
@@ -103,22 +106,22 @@ class Player:
     def ask(self, who, *handed):
         """What a function answers."""
         self.shown = []
-        before = deepcopy([one for one in handed if not callable(one)])
+        data = [one for one in handed if not callable(one)]
+        before = repr(data)
         found = self.learner[who](*handed)
-        for old, new in zip(before, [one for one in handed if not callable(one)], strict=True):
-            if old != new:
-                raise Changed(f"{who} changed what it was handed")
+        if repr(data) != before:
+            raise Changed(f"{who} changed what it was handed")
         return found
 
     def told(self):
-        return [deepcopy(hook.told) for hook in self.hooks.values()]
+        return [hook.told() for hook in self.hooks.values()]
 
     # -- questions -------------------------------------------------------------------------------
 
     def wants(self, name, *words):
         if name not in self.hooks:
             return "no such webhook"
-        found = self.ask("wants", deepcopy(self.hooks[name].told), self.request(*words))
+        found = self.ask("wants", self.hooks[name].told(), self.request(*words))
         if type(found) is not bool:
             raise TypeError(f"wants: expected True or False, found {_short(found)}")
         return "yes" if found else "no"
@@ -127,7 +130,7 @@ class Player:
         if name not in self.hooks:
             return "no such webhook"
         hook = self.hooks[name]
-        found = self.ask("outcome", deepcopy(hook.told), hook.answer(_pairs(labels)))
+        found = self.ask("outcome", hook.told(), hook.answer(_pairs(labels)))
         if not isinstance(found, (list, tuple)) or len(found) != 3:
             raise TypeError(f"outcome: expected (allowed, patch, ms), found {_short(found)}")
         allowed, patch, ms = found
