@@ -21,13 +21,14 @@ follows etcd; lists and watches are served from it.
 The caller's duties: run the loop; take a `transport` for each client, named after its component; register the kinds
 of foreign groups before they are used; read objects that come back, or `thaw` them.
 
-Simplified: no authentication and authorization; managedFields are not tracked; no server-side apply; admission has
-six plugins; custom resources have no schema.
+Simplified: no authentication and authorization; managedFields are not tracked; no server-side apply; custom resources
+have no schema.
 """
 
 from k8slab.apiserver import kinds
 from k8slab.apiserver.admission import REGISTRY as ADMISSION_PLUGINS
 from k8slab.apiserver.handlers.http import Frames, Response
+from k8slab.apiserver.passage import Passage
 from k8slab.apiserver.server import APIServer, Network
 from k8slab.apiserver.storage import KV, Members, SingleMember
 from k8slab.apiserver.streams import EventStream
@@ -44,6 +45,7 @@ __all__ = [
     "InProcessTransport",
     "Members",
     "Network",
+    "Passage",
     "Response",
     "SingleMember",
     "WatchCache",

@@ -35,6 +35,13 @@ add_kinds(
             "{plugin}: {changed}",
             "admission plugin {plugin} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
         ),
+        "admission.stage": Kind(
+            "serve",
+            2,
+            ("stage", "phase", "changed", "resource", "key", "diff"),
+            "{stage}: {changed}",
+            "stage {stage} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
+        ),
         "admission.refused": Kind(
             "wait",
             2,

@@ -37,6 +37,7 @@ register_view("gangs", STATIC / "view_gangs.js")
 register_view("queue", STATIC / "view_queue.js")
 register_view("spread", STATIC / "view_spread.js")
 register_view("preempt", STATIC / "view_preempt.js")
+register_view("admission", STATIC / "view_admission.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:
