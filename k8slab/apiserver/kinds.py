@@ -45,6 +45,13 @@ add_kinds(
         "service.repair.failed": Kind(
             "wait", 2, ("why",), "Event refused", "the API server cannot record its finding about a Service: {why}"
         ),
+        "admission.stage": Kind(
+            "serve",
+            2,
+            ("stage", "phase", "changed", "resource", "key", "diff"),
+            "{stage}: {changed}",
+            "stage {stage} ({phase}) changes {changed} {changed:field|fields} of {resource} {key}",
+        ),
         "admission.refused": Kind(
             "wait",
             2,

@@ -48,7 +48,7 @@ __all__ = ["Passage"]
 
 _LANE, _YOU = "apiserver", "you"
 _SHOWN = 12
-_WHY, _PATH, _VALUE = 70, 60, 60
+_WHY, _PATH, _VALUE, _NOTE = 70, 60, 60, 110
 OBJECT, MUTATING, VALIDATING, STORE = "object", "mutating", "validating", "store"
 Steps: TypeAlias = Generator[None, None, None]
 
@@ -303,7 +303,7 @@ class Passage:
 
     def _hear(self, event: TraceEvent) -> None:
         if event.kind in ("webhook.answer", "webhook.failed"):
-            self._heard.append(f"{event.data['webhook']} {event.data.get('says') or 'fails'}")
+            self._heard.append(f"{event.data['webhook']}: {event.data.get('says') or 'no answer'}")
 
     def _refused(self, band: str, name: str, error: StatusError) -> None:
         self._diff = []
@@ -312,7 +312,7 @@ class Passage:
         self._tell("passage.refuse", _LANE, stage=name, code=error.code, why=cut(error.message, _WHY))
 
     def _row(self, band: str, name: str, state: str, note: str, count: int) -> None:
-        self._rows[f"{len(self._rows):02}"] = _Row(band, name, state, note, count)
+        self._rows[f"{len(self._rows):02}"] = _Row(band, name, state, cut(note, _NOTE), count)
 
     def _tell(self, kind: str, lane: str, **data: Any) -> None:
         self.trace.emit(kind, lane, **data)

@@ -253,7 +253,7 @@ def _definitions(build: ControllerFactory) -> Sequence[Object]:
 def left_out(etcd: int) -> tuple[str, ...]:
     """Kinds of events that a trace leaves out: what recurs for ever, such as the heartbeats of several etcd members."""
     details = ("raft.send", "raft.receive", "raft.append", "raft.apply", "raft.commit")
-    return ("lease.renew", *(details if etcd > 1 else ()))
+    return ("lease.renew", "admission.stage", *(details if etcd > 1 else ()))
 
 
 def controllers_with(changed: Mapping[str, ControllerFactory | None]) -> dict[str, ControllerFactory]:

@@ -2,7 +2,8 @@
 
 Admission only ever adds. So this controller counts anew when a quota's limits change, when something that costs is
 gone or has ended, and every five minutes: that is how `used` comes down, and how it is put right after a request that
-was charged and then failed.
+was charged and then failed. It counts in its caches, and they may lag: a count can miss an object that was admitted a
+moment ago, and then for a while more is admitted than the quota says.
 
 Upstream: pkg/controller/resourcequota/{resource_quota_controller,resource_quota_monitor}.go
 Simplified: only the resources that some quota names are watched, upstream watches all that can be deleted.

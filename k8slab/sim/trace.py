@@ -99,7 +99,8 @@ class Trace:
     """An append-only list of `TraceEvent`s with ambient cause, and the recorded history of objects.
 
     `keep` bounds how many events are retained (None: all). `without` names kinds that are not recorded at all
-    (lease renewals by default: they would be most of a long run). `on` False records nothing.
+    (by default lease renewals, which would be most of a long run, and stages of admission that say nothing new). `on`
+    False records nothing.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Trace:
         *,
         on: bool = True,
         keep: int | None = None,
-        without: Iterable[str] = ("lease.renew",),
+        without: Iterable[str] = ("lease.renew", "admission.stage"),
     ) -> None:
         self.clock = clock
         self.on = on

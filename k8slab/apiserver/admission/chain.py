@@ -13,7 +13,9 @@ DefaultTolerationSeconds ['spec.tolerations: + [{"key":"node.kubernetes.io/not-r
 
 When somebody asks for it (a webhook or a policy that may be reinvoked), all mutating plugins run a second time, never
 a third. In the trace, `admission` tells what each mutating plugin changed (`diff`: see `diff.of_text`),
-`admission.refused` who refused and why, `admission.audit` what goes into the audit log.
+`admission.refused` who refused and why, `admission.audit` what goes into the audit log. What the stages around the
+plugins change (`request`: decoding and defaults, or what an update asks for; `prepare`: the registry's own), and who
+only looked on, are `admission.stage`, which a trace leaves out unless told: `trace.without -= {"admission.stage"}`.
 
 Upstream: apiserver/pkg/admission/{chain,reinvocation,audit}.go, pkg/kubeapiserver/options/plugins.go (the order)
 """
@@ -32,7 +34,7 @@ from k8slab.sim.kinds import cut
 
 __all__ = ["MUTATING", "VALIDATING", "Chain", "Stage"]
 
-MUTATING, VALIDATING = "mutating", "validating"
+OBJECT, MUTATING, VALIDATING = "object", "mutating", "validating"
 _REFUSAL = 80
 _NOT_TOLD = ("pod-security.kubernetes.io/enforce-policy",)  # every Pod has it
 
@@ -67,10 +69,16 @@ class Chain:
         if attributes.reinvocation.requested:
             attributes.reinvocation.is_reinvoke = True
             await self._admit_once(attributes)
+        attributes.context.admitted = attributes.object
         return attributes.object
+
+    def received(self, attributes: Attributes, before: Object | None) -> None:
+        """Tell what came of a request before admission: `before` is its body, or the object it wants to change."""
+        self._stage("request", OBJECT, attributes, before)
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises the StatusError of the first plugin that refuses."""
+        self._stage("prepare", OBJECT, attributes, attributes.context.admitted)
         for plugin in self.validating:
             stage = await self.validate_by(plugin, attributes)
             if stage.error is not None:
@@ -99,6 +107,8 @@ class Chain:
                 changes = differences(changed, before)
             if changes and self._trace.on:
                 self._changed(plugin.name, attributes, before, changes)
+        if not changes:
+            self._stage(plugin.name, MUTATING, attributes, attributes.object)
         self._annotated(attributes, known)
         return Stage(plugin.name, MUTATING, attributes.object, changes, None, again)
 
@@ -110,10 +120,27 @@ class Chain:
         except StatusError as error:
             self._refused(plugin.name, VALIDATING, attributes, error, known)
             return Stage(plugin.name, VALIDATING, attributes.object, [], error)
+        self._stage(plugin.name, VALIDATING, attributes, attributes.object)
         self._annotated(attributes, known)
         return Stage(plugin.name, VALIDATING, attributes.object, [])
 
     # -- telling -----------------------------------------------------------------------------------
+
+    def _stage(self, stage: str, phase: str, attributes: Attributes, before: Object | None) -> None:
+        trace, obj = self._trace, attributes.object
+        if not trace.on or "admission.stage" in trace.without or obj is None or before is None:
+            return
+        changes = differences(obj, before)
+        trace.emit(
+            "admission.stage",
+            self._lane,
+            stage=stage,
+            phase=phase,
+            changed=changed_fields(obj, before),
+            resource=attributes.resource.group_resource,
+            key=_key(attributes),
+            diff=to_text(changes),
+        )
 
     def _changed(self, plugin: str, attributes: Attributes, before: object, changes: list[Change]) -> None:
         self._trace.emit(

@@ -21,6 +21,8 @@ from k8slab.sim import Loop
 
 __all__ = ["Objects"]
 
+_VERBS = {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}
+
 
 class Objects:
     """A `Lister` over `objects`. The namespaces `default` and `kube-system` are there already.
@@ -96,13 +98,18 @@ class Objects:
         user: str = "",
         dry_run: bool = False,
     ) -> Attributes:
-        """A write as plugins are shown it. `resource`: "pods", "deployments.apps". ValueError for an unknown one."""
+        """A write as plugins are shown it. `resource`: "pods", "deployments.apps"; `operation`: CREATE, UPDATE, DELETE.
+
+        ValueError for others.
+        """
         info = SCHEME.find(resource)
+        if operation not in _VERBS:
+            raise ValueError(f"operation {operation!r}: expected one of {', '.join(_VERBS)}")
         metadata = ((obj if obj is not None else old) or {}).get("metadata") or {}
         context = Context(
             self.env,
             info,
-            {"CREATE": "create", "UPDATE": "update", "DELETE": "delete"}[operation],
+            _VERBS[operation],
             namespace=(namespace or metadata.get("namespace", "")) if info.namespaced else "",
             name=name or metadata.get("name", ""),
             subresource=subresource,

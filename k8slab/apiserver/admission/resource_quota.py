@@ -102,6 +102,12 @@ class ResourceQuota:
         if waiter.error is not None:
             raise waiter.error
 
+    def check_invariants(self) -> None:
+        """AssertionError naming what is broken."""
+        for namespace, waiting in self._work.items():
+            assert waiting, f"an empty batch in {namespace}"
+            assert not any(waiter.done for waiter in waiting), f"somebody in {namespace} waits with a verdict"
+
     async def _judge(self, namespace: str, lister: Lister) -> None:
         """Everything that waits in a namespace."""
         batch = self._work.pop(namespace)

@@ -81,7 +81,9 @@ async def _create(server: APIServer, ctx: Context, request: Request) -> Answer:
     ensure_namespace(ctx, obj)
     ctx.name = obj["metadata"].get("name") or ""
     _deduplicate_owners(obj)
-    admitted = await server.chain.admit(Attributes(ctx, "CREATE", obj, None))
+    attributes = Attributes(ctx, "CREATE", obj, None)
+    server.chain.received(attributes, _mapping(request.body))
+    admitted = await server.chain.admit(attributes)
     assert admitted is not None, "a create has an object"
     created = await store.create(ctx, draft_of(admitted), _validator(server, ctx))
     return Answer(201, created)
@@ -184,7 +186,9 @@ def _check_name(draft: Draft, name: str) -> None:
 
 async def _admit(server: APIServer, ctx: Context, obj: Draft, existing: Frozen | None) -> Object:
     operation = "CREATE" if existing is None else "UPDATE"
-    admitted = await server.chain.admit(Attributes(ctx, operation, obj, existing))
+    attributes = Attributes(ctx, operation, obj, existing)
+    server.chain.received(attributes, existing)
+    admitted = await server.chain.admit(attributes)
     assert admitted is not None, "an update has an object"
     return admitted
 

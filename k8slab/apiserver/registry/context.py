@@ -59,7 +59,8 @@ class Environment:
 class Context:
     """One request. `options`: its CreateOptions, UpdateOptions or DeleteOptions. `warnings` collects what goes into the
     `Warning` header, `audit` annotations of its audit event, `guards` further conditions of the write: when one does
-    not hold, the write is computed anew. `waits_outside`: how many answers from outside it waits for now."""
+    not hold, the write is computed anew. `waits_outside`: how many answers from outside it waits for now. `admitted`:
+    the object after mutating admission."""
 
     env: Environment
     info: ResourceInfo
@@ -74,6 +75,7 @@ class Context:
     guards: list[Compare] = field(default_factory=list)
     audit: dict[str, str] = field(default_factory=dict)
     waits_outside: int = 0
+    admitted: Object | None = None
 
     @property
     def gvr(self) -> GVR:

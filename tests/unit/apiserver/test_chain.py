@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from k8slab.api.errors import ConflictError, ForbiddenError, NotFoundError
+from k8slab.api.scheme import PODS, SERVICEACCOUNTS
 from k8slab.apiserver.admission import (
     Attributes,
     Chain,
@@ -22,6 +23,7 @@ from k8slab.apiserver.admission import (
 )
 from k8slab.apiserver.admission.diff import of_text, to_text
 from k8slab.sim import Trace
+from tests.unit.apiserver.conftest import MERGE, Bench
 
 Json = Any
 POD = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -123,6 +125,8 @@ def test_objects_are_read_and_written_as_a_server_would() -> None:
     objects.remove("resourcequotas", "default", "q")
     with pytest.raises(NotFoundError):
         objects.run(objects.replace_status("resourcequotas", stored))
+    with pytest.raises(ValueError, match="operation 'PATCH': expected one of CREATE, UPDATE, DELETE"):
+        objects.attributes("pods", POD, operation="PATCH")
     with pytest.raises(ValueError, match=r"metadata\.name of a ConfigMap"):
         objects.put({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}})
 
@@ -177,3 +181,30 @@ def test_as_one_scalar_of_an_event_a_difference_stays_short() -> None:
     many = differences({str(i): "x" * 200 for i in range(100)}, {})
     text = to_text(many)
     assert len(of_text(text)) == 40 and all(len(str(change.new)) <= 80 for change in of_text(text))
+
+
+def test_a_trace_that_is_told_to_has_every_stage_with_its_diff(bench: Bench) -> None:
+    bench.call("create", SERVICEACCOUNTS, body={"metadata": {"name": "default"}})
+    trace = bench.loop.trace
+    assert not [event for event in trace if event.kind == "admission.stage"], "left out by default"
+    trace.without -= {"admission.stage"}
+    seq = len(trace)
+    bench.call("create", PODS, body=POD)
+    told = [event for event in trace.since(seq) if event.kind in ("admission", "admission.stage")]
+    stages = [str(event.data.get("stage") or event.data["plugin"]) for event in told]
+    server = bench.server.chain
+    assert stages == [
+        "request",
+        *(plugin.name for plugin in server.mutating),
+        "prepare",
+        *(plugin.name for plugin in server.validating),
+    ]
+    paths = {
+        stage: [change.path for change in of_text(str(e.data["diff"]))] for stage, e in zip(stages, told, strict=True)
+    }
+    assert "spec.restartPolicy" in paths["request"] and "metadata.uid" in paths["prepare"]
+    assert paths["PodSecurity"] == [] and "spec.priority" not in paths["request"]
+    seq = len(trace)
+    bench.call("patch", PODS, "p", {"metadata": {"labels": {"a": "b"}}}, patch_type=MERGE)
+    first = next(event for event in trace.since(seq) if event.kind == "admission.stage")
+    assert [str(change) for change in of_text(str(first.data["diff"]))] == ['metadata.labels: + {"a":"b"}']
