@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from k8slab.drill.eviction import eviction
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
@@ -35,6 +36,7 @@ TOPICS: dict[str, Generator] = {
     "scores": scores,
     "failed-scheduling": failed_scheduling,
     "preemption": preemption,
+    "eviction": eviction,
     "raft": raft,
     "mvcc": mvcc,
 }
@@ -51,6 +53,7 @@ TITLES: dict[str, str] = {
     "scores": "Scores",
     "failed-scheduling": "FailedScheduling",
     "preemption": "Preemption",
+    "eviction": "Eviction and OOM",
     "raft": "Raft",
     "mvcc": "etcd's revisions",
 }
