@@ -156,7 +156,7 @@ def guess_resource(kind: str) -> str:
     ('ingresses', 'networkpolicies', 'gatewaies')
     """
     singular = kind.lower()
-    if singular.endswith("endpoints"):
+    if not singular or singular.endswith("endpoints"):
         return singular
     if singular.endswith("s"):
         return singular + "es"

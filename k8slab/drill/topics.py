@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 from k8slab.drill.addresses import addresses
+from k8slab.drill.eviction import eviction
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
@@ -36,6 +37,7 @@ TOPICS: dict[str, Generator] = {
     "scores": scores,
     "failed-scheduling": failed_scheduling,
     "preemption": preemption,
+    "eviction": eviction,
     "raft": raft,
     "mvcc": mvcc,
     "addresses": addresses,
@@ -53,6 +55,7 @@ TITLES: dict[str, str] = {
     "scores": "Scores",
     "failed-scheduling": "FailedScheduling",
     "preemption": "Preemption",
+    "eviction": "Eviction and OOM",
     "raft": "Raft",
     "mvcc": "etcd's revisions",
     "addresses": "Addresses",

@@ -45,8 +45,9 @@ __all__ = [
 ]
 
 LESS_THAN = "LessThan"
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_DIGITS, _HEX_DIGITS = r"[0-9](?:_?[0-9])*", r"[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+_DECIMAL = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_HEXADECIMAL = re.compile(rf"[+-]?0[xX]_?(?:{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}")
 _WORDS = {"inf": math.inf, "infinity": math.inf, "nan": math.nan}
 
 
@@ -176,7 +177,7 @@ def _parse_float(text: str) -> float:
     if _DECIMAL.fullmatch(text):
         number = float(text)
     elif _HEXADECIMAL.fullmatch(text):
-        number = float.fromhex(text) if len(text) < 100 else math.inf
+        number = _from_hexadecimal(text.replace("_", ""))
     else:
         raise ValueError(f"strconv.ParseFloat: parsing {go_quote(text)}: invalid syntax")
     try:
@@ -186,6 +187,13 @@ def _parse_float(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"strconv.ParseFloat: parsing {go_quote(text)}: value out of range")
     return number
+
+
+def _from_hexadecimal(text: str) -> float:
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return math.inf
 
 
 def _float32(number: float) -> float:

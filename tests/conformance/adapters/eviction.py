@@ -92,9 +92,9 @@ def _met(case: dict[str, Any]) -> Any:
 def _rank(case: dict[str, Any]) -> Any:
     stats = {}
     for name, row in (case.get("stats") or {}).items():
-        disk = FsStats(used_bytes=row["disk"], inodes_used=row["inodes"])
-        container = ContainerStats("c", row["memory"], rootfs=disk)
-        stats[f"default/{name}"] = PodStats(row["memory"], (container,), processes=row["processes"])
+        disk = FsStats(used_bytes=row.get("disk"), inodes_used=row.get("inodes"))
+        container = ContainerStats("c", row.get("memory"), rootfs=disk)
+        stats[f"default/{name}"] = PodStats(row.get("memory"), (container,), processes=row.get("processes"))
     return {"order": [one.name for one in rank(case["pods"], stats, _CRITERIA[case["kind"]])]}
 
 
@@ -112,7 +112,7 @@ def _observedsince(case: dict[str, Any]) -> Any:
 
 def _message(case: dict[str, Any]) -> Any:
     seen = {"memory.available": Observation(Quantity.parse(case["available"]), Quantity.parse(case["capacity"]))}
-    containers = tuple(ContainerStats(row["name"], row["memory"]) for row in case["containerMemory"])
-    stats = PodStats(case["podMemory"], containers)
+    containers = tuple(ContainerStats(row["name"], row["memory"]) for row in case.get("containerMemory") or ())
+    stats = PodStats(case.get("podMemory"), containers)
     message, annotations = eviction_message("memory", case["pod"], stats, _thresholds(case), seen)
     return {"message": message, "annotations": annotations}

@@ -10,7 +10,7 @@ from k8slab.drill import TOPICS, drill
 def test_the_topics_are_those_of_the_book() -> None:
     assert list(TOPICS) == [
         "quantities", "selectors", "requests-qos", "resource-version", "workqueue-delays", "rollout", "filters",
-        "scores", "failed-scheduling", "preemption", "raft", "mvcc", "addresses",
+        "scores", "failed-scheduling", "preemption", "eviction", "raft", "mvcc", "addresses",
     ]  # fmt: skip
 
 

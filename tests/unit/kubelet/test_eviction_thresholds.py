@@ -174,3 +174,29 @@ def test_a_measurement_is_acted_on_once() -> None:
 
 def test_conditions_are_reported_in_one_order() -> None:
     assert observed_since({"PIDPressure": 0, "MemoryPressure": 0}, 10, 9) == ["MemoryPressure", "PIDPressure"]
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        pytest.param("1_0%", "10%", id="underscores between digits"),
+        pytest.param("+1e1%", "10%", id="a sign and an exponent"),
+        pytest.param("0x1p4%", "16%", id="hexadecimal"),
+        pytest.param(".5%", "0.5%", id="no digit before the point"),
+        pytest.param("10%%", "10%", id="two signs"),
+    ],
+)
+def test_percentages_are_read_as_go_reads_numbers(text: str, percent: str) -> None:
+    assert texts({"evictionHard": {"pid.available": text}}) == [f"pid.available < {percent}"]
+
+
+@pytest.mark.parametrize("text", ["1_%", "_1%", "1__0%", "1e%", "0x1%", "10 %", "\u0661%", "1,5%"])
+def test_what_is_no_number_to_go_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid syntax"):
+        EvictionConfig.from_dict({"evictionHard": {"pid.available": text}})
+
+
+@pytest.mark.parametrize("text", ["inf%", "+Infinity%", "1e30%"])
+def test_more_than_all_is_refused_whatever_it_is_called(text: str) -> None:
+    with pytest.raises(ValueError, match="must be <= 100%"):
+        EvictionConfig.from_dict({"evictionHard": {"pid.available": text}})
