@@ -28,6 +28,7 @@ IN_PROCESS = {
     "11": ("stale-accepted", "higher-is-better", "always-comes-back"),
     "12": ("divides-first", "counts-terminating", "only-where-somebody-is"),
     "13": ("evicts-from-below", "evicts-equals", "by-priority-alone"),
+    "19": ("floor-instead-of-ceil", "without-tolerance", "last-instead-of-highest"),
 }
 """Wrong solutions that a browser's kernel must judge as a child does."""
 
@@ -37,13 +38,13 @@ IN_A_CHILD = ("01", "02", "05", "09")
 ON_THE_GENERAL_LADDER = ("05", "09", "11")
 """Labs some of whose mutants' causes have no ladder of their own."""
 
-WITH_A_GENERAL_LADDER = ("03", "04", "05", "12", "13")
+WITH_A_GENERAL_LADDER = ("03", "04", "05", "12", "13", "19")
 """Labs with a general ladder in every check."""
 
 HINTED_EVERYWHERE = ("03", "04", "14")
 """Labs in which every check has hints for every cause, whichever check notices it."""
 
-MOST_SECONDS = {"01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "09": 1, "11": 1, "12": 2, "13": 2, "14": 2}
+MOST_SECONDS = {"01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "09": 1, "11": 1, "12": 2, "13": 2, "14": 2, "19": 2}
 """Of processor time in the process that judges, for a whole verification."""
 
 
