@@ -108,6 +108,7 @@ add_lane("kubelet", "kubelet", "", "node", each=True)
 add_lane("network", "Network", "net", "net")
 add_lane("proxy", "proxy", "", "net", each=True)
 add_lane("autoscaler", "Autoscaler", "auto", "auto")
+add_lane("metrics-server", "Metrics server", "metrics", "auto")
 
 
 @lru_cache(maxsize=4096)
