@@ -13,6 +13,7 @@ from k8slab.drill.eviction import eviction
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
+from k8slab.drill.hpa import hpa
 from k8slab.drill.mvcc import mvcc
 from k8slab.drill.preemption import preemption
 from k8slab.drill.quantities import quantities
@@ -41,6 +42,7 @@ TOPICS: dict[str, Generator] = {
     "raft": raft,
     "mvcc": mvcc,
     "addresses": addresses,
+    "hpa": hpa,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -59,6 +61,7 @@ TITLES: dict[str, str] = {
     "raft": "Raft",
     "mvcc": "etcd's revisions",
     "addresses": "Addresses",
+    "hpa": "Replicas by the load",
 }
 """The topics' names for a page."""
 

@@ -111,6 +111,7 @@ add_lane("proxy", "proxy", "", "net", each=True)
 add_lane("autoscaler", "Autoscaler", "auto", "auto")
 add_lane("cluster-autoscaler", "Autoscaler", "auto", "auto")
 add_lane("cloud", "Cloud", "cloud", "net")
+add_lane("metrics-server", "Metrics server", "metrics", "auto")
 
 
 @lru_cache(maxsize=4096)

@@ -31,6 +31,7 @@ IN_PROCESS = {
     "13": ("evicts-from-below", "evicts-equals", "by-priority-alone"),
     "15": ("sorts-by-qos", "forgets-priority", "ignores-grace"),
     "17": ("leaks-on-failed-add", "gives-the-gateway", "no-second-del"),
+    "19": ("floor-instead-of-ceil", "without-tolerance", "last-instead-of-highest"),
 }
 """Wrong solutions that a browser's kernel must judge as a child does."""
 
@@ -40,14 +41,27 @@ IN_A_CHILD = ("01", "02", "05", "09")
 ON_THE_GENERAL_LADDER = ("05", "09", "11")
 """Labs some of whose mutants' causes have no ladder of their own."""
 
-WITH_A_GENERAL_LADDER = ("03", "04", "05", "06", "12", "13", "15")
+WITH_A_GENERAL_LADDER = ("03", "04", "05", "06", "12", "13", "15", "19")
 """Labs with a general ladder in every check."""
 
 HINTED_EVERYWHERE = ("03", "04", "14")
 """Labs in which every check has hints for every cause, whichever check notices it."""
 
 MOST_SECONDS = {
-    "01": 3, "02": 3, "03": 2, "04": 2, "05": 1, "06": 1, "09": 1, "11": 1, "12": 2, "13": 2, "14": 2, "15": 2, "17": 1,
+    "01": 3,
+    "02": 3,
+    "03": 2,
+    "04": 2,
+    "05": 1,
+    "06": 1,
+    "09": 1,
+    "11": 1,
+    "12": 2,
+    "13": 2,
+    "14": 2,
+    "15": 2,
+    "17": 1,
+    "19": 2,
 }
 """Of processor time in the process that judges, for a whole verification."""
 
