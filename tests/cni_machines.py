@@ -6,10 +6,11 @@ import json
 import random
 from typing import Any
 
+from k8slab.kubelet import NodeConfig
 from k8slab.network import CNIError, Fabric, Machine, install_plugins
 from k8slab.network.cni.results import Result, decode
 
-__all__ = ["POD_CIDR", "bridge_conf", "call", "failure", "machine", "pod", "two_nodes"]
+__all__ = ["POD_CIDR", "bridge_conf", "call", "failure", "machine", "manifest", "pod", "small_node", "two_nodes"]
 
 POD_CIDR = "10.244.{}.0/24"
 
@@ -58,6 +59,18 @@ def pod(name: str, *, annotations: dict[str, str] | None = None, **container: An
     """A Pod with one container; its uid is its name."""
     metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations or {}}
     return {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "app:1", **container}]}}
+
+
+def manifest(name: str, node: str = "node-1", **container: Any) -> dict[str, Any]:
+    """A Pod to apply, bound to a node."""
+    spec = {"nodeName": node, "containers": [{"name": "c", "image": "app:1", **container}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def small_node(number: int = 1, pod_cidr: str = "") -> NodeConfig:
+    """A node with five addresses for Pods."""
+    cidr = pod_cidr or f"10.244.{number}.0/29"
+    return NodeConfig(f"node-{number}", internal_ip=f"10.0.0.{number}", pod_cidr=cidr)
 
 
 def failure(where: Machine, command: str, config: dict[str, Any], container: str = "c1", **how: Any) -> str:

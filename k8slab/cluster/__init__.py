@@ -17,6 +17,7 @@ The caller's duties: `run` or `step` to let time pass; `close` when done.
 Simplified: one controller manager, no leader election; no authorization, so every client may do anything.
 """
 
+from k8slab.cluster.address_map import AddressMap
 from k8slab.cluster.apply import Applied, ApplyError, ApplyResult
 from k8slab.cluster.cluster import Cluster
 from k8slab.cluster.explain import Explanation, Why
@@ -35,6 +36,7 @@ from k8slab.cluster.snapshots import (
 from k8slab.cluster.sources import manifest_files
 
 __all__ = [
+    "AddressMap",
     "Applied",
     "ApplyError",
     "ApplyResult",

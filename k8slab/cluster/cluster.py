@@ -40,6 +40,7 @@ from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, Schedu
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration, scheduler_options
+from k8slab.cluster.networks import pod_networks
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
@@ -83,7 +84,8 @@ class Cluster:
     which with more than one agree by Raft. `trace` False records nothing. `controllers` replaces controllers by
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
     (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
-    controllers of your own, each a process of that name. The constructor returns when all nodes are Ready.
+    controllers of your own, each a process of that name. `cni`: "bridge", or a network configuration list: Pods get
+    their network from plugins, on `fabric`. The constructor returns when all nodes are Ready.
     """
 
     _is_closed = False
@@ -109,6 +111,7 @@ class Cluster:
         scheduler: SchedulerFactory | None = None,
         operators: Mapping[str, ControllerFactory] | None = None,
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
+        cni: str | Object | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
         chosen: dict[str, Any] = {"options": options, "choices": choices, "holds": holds}
@@ -126,26 +129,23 @@ class Cluster:
             choices=choices,
             holds=holds,
             **plain,
-            **(kept := as_recorded(scheduler_config=scheduler_config)),
+            **(kept := as_recorded(scheduler_config=scheduler_config, cni=cni)),
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
         self._not_recorded = own_code(order=order, **{name: one for name, one in own.items() if name not in kept})
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
+        self.fabric, self.networks = pod_networks(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
+        given: dict[str, Any] = {"options": options or {}, **counts, **own}
         self.control_plane = ControlPlane(
-            self.loop,
-            latency=profile,
-            features=self.features,
-            network=self.network,
-            options=options or {},
-            **counts,
-            **own,
+            self.loop, latency=profile, features=self.features, network=self.network, **given
         )
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
-        self.nodes = {c.name: Machine(self.loop, c, self.timings, self._start_kubelet) for c in configs}
+        start, of = self._start_kubelet, self.networks.get
+        self.nodes = {c.name: Machine(self.loop, c, self.timings, start, of(c.name)) for c in configs}
         self._faults = Faults(self.control_plane, self.nodes, self.network, self.you.name)
         self._applied: dict[tuple[str, str], Reference] = {}
         self._boot()
@@ -218,14 +218,13 @@ class Cluster:
         how = {"namespace": namespace, "keep_going": keep_going, "wait": wait}
         self._input("apply", {"objects": objects, **how})
         scheme = self.control_plane.server.scheme
-        trace = self.loop.trace
         job = apply_manifests(
             self._client,
             scheme,
             manifests,
             namespace=namespace,
             keep_going=keep_going,
-            trace=trace,
+            trace=self.loop.trace,
             rehearse=lambda targets: rehearse(targets, self.mirror, self.features),
         )
         if not wait:

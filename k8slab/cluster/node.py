@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from k8slab.cluster.process import Process
-from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, Timings
+from k8slab.kubelet import ContainerRuntime, Kubelet, NodeConfig, PodNetwork, Timings
 from k8slab.sim import Component, Loop
 
 __all__ = ["Machine", "default_node", "node_configs"]
@@ -34,7 +34,7 @@ def node_configs(nodes: int | Sequence[NodeConfig]) -> list[NodeConfig]:
 
 
 class Machine:
-    """A node's hardware. `start_kubelet(component, runtime)` builds the agent."""
+    """A node's hardware. `start_kubelet(component, runtime)` builds the agent. `network`: see `ContainerRuntime`."""
 
     def __init__(
         self,
@@ -42,10 +42,11 @@ class Machine:
         config: NodeConfig,
         timings: Timings,
         start_kubelet: Callable[[Component, ContainerRuntime], Kubelet],
+        network: PodNetwork | None = None,
     ) -> None:
         self.loop = loop
         self.config = config
-        self.runtime = ContainerRuntime(config, timings)
+        self.runtime = ContainerRuntime(config, timings, network=network)
         self.is_on = True
         self.kubelet = Process(loop, f"kubelet/{config.name}", lambda component: start_kubelet(component, self.runtime))
 

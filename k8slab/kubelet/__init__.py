@@ -22,6 +22,7 @@ from k8slab.kubelet import kinds as _kinds  # noqa: F401  (adds this package's r
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, NodeConfig, Timings, annotated_behaviour
 from k8slab.kubelet.kubelet import Kubelet
+from k8slab.kubelet.pod_network import PodNetwork
 from k8slab.kubelet.pod_status import pod_phase
 from k8slab.kubelet.runtime import Container, ContainerRuntime, ContainerState, Happened, PodSandbox
 from k8slab.kubelet.status_writer import pod_status
@@ -34,6 +35,7 @@ __all__ = [
     "Happened",
     "Kubelet",
     "NodeConfig",
+    "PodNetwork",
     "PodSandbox",
     "RestartBackoff",
     "Timings",

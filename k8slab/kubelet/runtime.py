@@ -23,6 +23,7 @@ from k8slab.api.pod_requests import ResourceList, pod_requests
 from k8slab.kubelet.addresses import AddressPool
 from k8slab.kubelet.backoff import RestartBackoff
 from k8slab.kubelet.config import Behaviour, BehaviourOf, NodeConfig, Timings, annotated_behaviour
+from k8slab.kubelet.pod_network import PodNetwork
 from k8slab.kubelet.pod_status import is_restartable_init_container
 
 __all__ = ["Container", "ContainerRuntime", "ContainerState", "Happened", "PodSandbox"]
@@ -120,6 +121,7 @@ class PodSandbox:
     containers: list[Container] = field(default_factory=list)
     requests: ResourceList = field(default_factory=dict)
     ip: str = ""
+    more_ips: tuple[str, ...] = ()
     holds_address: bool = False
     sandbox_ready_ms: int = -1
     retry_ms: int | None = None
@@ -197,7 +199,7 @@ class PodSandbox:
             elif container.state is not ContainerState.EXITED:
                 container.state, container.due_ms = ContainerState.CREATED, None
         self.sandbox_ready_ms, self.retry_ms, self.is_told = -1, None, False
-        self.runtime.release(self)
+        self.runtime.lose_address(self)
         if self.stop_deadline_ms is None and not self._has_ended():
             for container in self.containers:  # in a new sandbox they run again
                 if container.is_init and not container.is_sidecar and container.state is ContainerState.EXITED:
@@ -230,14 +232,11 @@ class PodSandbox:
         if self.retry_ms is not None and self.retry_ms > now_ms:
             return
         timings = self.runtime.timings
-        if not self.runtime.give_address(self):
+        error = self.runtime.give_address(self)
+        if error:
             self.failures += 1
             self.retry_ms = now_ms + timings.sandbox_retry_ms
-            text = (
-                f'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "'
-                f'{self.uid}": plugin type="bridge" failed (add): failed to allocate for range 0: no IP addresses '
-                f"available in range set: {self.runtime.addresses.range}"
-            )
+            text = f"Failed to create pod sandbox: {error}"
             happened = Happened("no-sandbox", "", "Warning", "FailedCreatePodSandBox", text, timings.sandbox_retry_ms)
             events.append(happened)
             return
@@ -294,7 +293,7 @@ class PodSandbox:
             for c in self.containers
         ]
         has_network = 0 <= self.sandbox_ready_ms <= now_ms
-        return self.verdict, self.stop_deadline_ms is None, has_network, self.ip, containers
+        return self.verdict, self.stop_deadline_ms is None, has_network, (self.ip, *self.more_ips), containers
 
     def has_stopped(self) -> bool:
         """Nothing runs, and (once asked to stop) nothing ever will."""
@@ -469,10 +468,15 @@ class PodSandbox:
 
 
 class ContainerRuntime:
-    """All Pods of one node. It outlives the kubelet that drives it."""
+    """All Pods of one node. It outlives the kubelet that drives it. `network`: who gives Pods their network; without,
+    addresses come from a pool."""
 
     def __init__(
-        self, node: NodeConfig, timings: Timings | None = None, behaviour_of: BehaviourOf = annotated_behaviour
+        self,
+        node: NodeConfig,
+        timings: Timings | None = None,
+        behaviour_of: BehaviourOf = annotated_behaviour,
+        network: PodNetwork | None = None,
     ) -> None:
         self.node = node
         self.timings = timings or Timings()
@@ -486,6 +490,7 @@ class ContainerRuntime:
             max(1, self.timings.pull_backoff_ms), max(1, self.timings.pull_backoff_max_ms)
         )
         self.addresses = AddressPool(self.node.pod_cidr)
+        self.network = network
 
     def run_pod(self, pod: Object, now_ms: int) -> PodSandbox:
         """What there is of `pod` on this node, to be moved by `advance`; new if there is nothing yet."""
@@ -510,22 +515,44 @@ class ContainerRuntime:
     def lose_power(self, now_ms: int) -> None:
         for sandbox in self.sandboxes.values():
             sandbox.lose_power(now_ms)
+        if self.network is not None:
+            self.network.lose_power()
 
-    def give_address(self, sandbox: PodSandbox) -> bool:
-        """Give `sandbox` an address; False: there is none left."""
+    def give_address(self, sandbox: PodSandbox) -> str:
+        """Give `sandbox` an address. "", or why there is none, as the runtime answers it."""
         if sandbox.pod["spec"].get("hostNetwork"):
             sandbox.ip = self.node.internal_ip
-            return True
-        address = self.addresses.take()
-        if address is not None:
-            sandbox.ip, sandbox.holds_address = address, True
-        return address is not None
+            return ""
+        if self.network is not None:
+            addresses = self.network.set_up(sandbox.pod)
+        else:
+            address = self.addresses.take()
+            addresses = () if address is None else (address,)
+        if addresses:
+            sandbox.ip, *more = addresses
+            sandbox.more_ips, sandbox.holds_address = tuple(more), True
+            return ""
+        if self.network is not None:
+            return self.network.last_error
+        return (
+            f'rpc error: code = Unknown desc = failed to setup network for sandbox "{sandbox.uid}": plugin '
+            f'type="bridge" failed (add): failed to allocate for range 0: no IP addresses available in range set: '
+            f"{self.addresses.range}"
+        )
 
     def release(self, sandbox: PodSandbox) -> None:
         """The network of a Pod is torn down: its address may go to another. (Its status goes on naming it.)"""
-        if sandbox.holds_address:
-            sandbox.holds_address = False
+        if self.network is not None:
+            self.network.tear_down(sandbox.uid)
+        elif sandbox.holds_address:
             self.addresses.give_back(sandbox.ip)
+        sandbox.holds_address = False
+
+    def lose_address(self, sandbox: PodSandbox) -> None:
+        """Power is gone: a pool has the address back; a real plugin's lease stays until somebody tears down."""
+        if self.network is None:
+            self.release(sandbox)
+        sandbox.holds_address = False
 
     def check_invariants(self) -> None:
         """AssertionError when two Pods share an address, or a container is in an impossible state."""

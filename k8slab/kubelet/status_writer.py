@@ -77,7 +77,7 @@ def pod_status(sandbox: PodSandbox, pod: Object, now_ms: int) -> dict[str, Any]:
     status["containerStatuses"] = mains
     if 0 <= sandbox.sandbox_ready_ms <= now_ms:
         status["podIP"] = sandbox.ip
-        status["podIPs"] = [{"ip": sandbox.ip}]
+        status["podIPs"] = [{"ip": ip} for ip in (sandbox.ip, *sandbox.more_ips)]
     return status
 
 

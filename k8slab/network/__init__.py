@@ -35,6 +35,7 @@ from k8slab.network.cni.results import DNS, Interface, IPConfig, Result, Route
 from k8slab.network.cni.skeleton import Exit, Invocation, Plugin, run
 from k8slab.network.fabric.machine import Fabric, Machine
 from k8slab.network.fabric.walk import Hop, Walk, exchange, send
+from k8slab.network.fabric.walk_story import WalkStory
 from k8slab.network.plugins.bandwidth import Bandwidth
 from k8slab.network.plugins.bridge import Bridge
 from k8slab.network.plugins.host_local import HostLocal
@@ -78,6 +79,7 @@ __all__ = [
     "Sandbox",
     "SandboxNetwork",
     "Walk",
+    "WalkStory",
     "exchange",
     "install_plugins",
     "load_network",

@@ -12,7 +12,11 @@ add_kinds(
             "the runtime on {node} makes a network namespace for {key}",
         ),
         "netns.remove": Kind(
-            "work", 2, ("node", "key", "netns"), "no namespace", "the runtime on {node} removes the namespace of {key}"
+            "state",
+            1,
+            ("node", "key", "netns"),
+            "{key} is torn down",
+            "the network of {key} is torn down: the runtime on {node} removes its namespace",
         ),
         "cni.exec": Kind(
             "work",
@@ -28,9 +32,11 @@ add_kinds(
             "{command} {plugin} fails",
             "on {node}, {command} of {plugin} for {key} fails: {message}",
         ),
+        "packet.hop": Kind("work", 1, ("what", "place", "link", "text"), "{what} {link}", "{text}"),
+        "packet.drop": Kind("state", 1, ("what", "place", "link", "text"), "dropped", "{text}"),
         "sandbox.start": Kind(
             "state",
-            2,
+            1,
             ("node", "key", "ip"),
             "sandbox, {ip}",
             "the network of {key} is there, {ip}: the runtime on {node} starts its sandbox",

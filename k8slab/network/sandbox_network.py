@@ -95,7 +95,8 @@ class Sandbox:
 
 
 class SandboxNetwork:
-    """One node's. `emit` hears what happens, in the lane `runtime/<node>`. `rng`: for names and ids.
+    """One node's. `emit` hears what happens, in the lane `runtime/<node>`. `rng`: for names and ids. `network` may be a
+    function that is asked until it has an answer: a list that somebody writes only when the node has a range.
 
     ValueError: the list names a plugin that is not there, or a version that one does not support.
     """
@@ -104,14 +105,15 @@ class SandboxNetwork:
         self,
         fabric: Fabric,
         node: str,
-        network: NetworkConfigList,
+        network: NetworkConfigList | Callable[[], NetworkConfigList | None],
         *,
         emit: Emit | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.fabric = fabric
         self.node = node
-        self.network = network
+        self.network = network if isinstance(network, NetworkConfigList) else None
+        self._ask = network if callable(network) else lambda: None
         self.machine = fabric.machines[node]
         install_plugins(self.machine)
         self.machine.programs.on_run = self._heard
@@ -121,10 +123,21 @@ class SandboxNetwork:
         self._emit = emit or (lambda kind, lane, **data: None)
         self._rng = rng or self.machine.rng
         self._key = ""
+        if self.network is not None:
+            self._validate(self.network)
+
+    def _validate(self, network: NetworkConfigList) -> None:
         try:
             self.cni.validate(network)
         except CNIError as error:
             raise ValueError(f"cni: {error}") from None
+
+    def _ready(self) -> NetworkConfigList | None:
+        """The list, as soon as there is one."""
+        if self.network is None and (found := self._ask()) is not None:
+            self._validate(found)
+            self.network = found
+        return self.network
 
     # -- what the kubelet's runtime asks -----------------------------------------------------------
 
@@ -135,6 +148,9 @@ class SandboxNetwork:
         self.tear_down(uid)
         self._key = key_of(pod)
         sandbox_id = self._rng.randbytes(32).hex()
+        network = self._ready()
+        if network is None:
+            return self._failed(sandbox_id, "cni plugin not initialized")
         try:
             capabilities = _capabilities(pod)
         except CNIError as error:
@@ -146,7 +162,7 @@ class SandboxNetwork:
         self._tell("netns.add", netns=netns.rpartition("/")[2])
         try:
             self.cni.add(_LO, RuntimeConf(sandbox_id, netns, "lo"))
-            sandbox.result = self.cni.add(self.network, conf)
+            sandbox.result = self.cni.add(network, conf)
         except CNIError as error:
             self._take_down(sandbox)
             return self._failed(sandbox_id, str(error))
@@ -173,6 +189,7 @@ class SandboxNetwork:
     def _take_down(self, sandbox: Sandbox) -> bool:
         """DEL, then the namespace. Whether that went well."""
         self._key = sandbox.key
+        assert self.network is not None  # or there would be no sandbox
         try:
             self.cni.delete(self.network, sandbox.conf)
             self.cni.delete(_LO, RuntimeConf(sandbox.id, sandbox.netns, "lo"))
@@ -201,12 +218,14 @@ class SandboxNetwork:
         """Tell the plugins which attachments are valid, so that they free the rest. CNIError with what failed."""
         self._key = ""
         valid = [Attachment(one.id, one.conf.if_name) for one in self.sandboxes.values()]
-        self.cni.gc(self.network, valid)
+        if self.network is not None:
+            self.cni.gc(self.network, valid)
         self.cni.gc(_LO, [Attachment(one.id, "lo") for one in self.sandboxes.values()])
 
     def check(self, uid: str) -> None:
         """CHECK of a Pod's network. KeyError: no such sandbox. CNIError: what is wrong."""
         self._key = self.sandboxes[uid].key
+        assert self.network is not None  # or there would be no sandbox
         self.cni.check(self.network, self.sandboxes[uid].conf)
 
     def netns_of(self, key: str) -> str:
@@ -218,6 +237,8 @@ class SandboxNetwork:
 
     def leases(self) -> list[Lease]:
         """What host-local's files say is taken."""
+        if self.network is None:
+            return []
         return LeaseStore(self.machine.files, f"{DEFAULT_DATA_DIR}/{self.network.name}").leases()
 
     def owners(self) -> dict[str, str]:
@@ -228,7 +249,7 @@ class SandboxNetwork:
     # -- inside ------------------------------------------------------------------------------------
 
     def _tell(self, kind: str, **data: Any) -> None:
-        self._emit(kind, f"runtime/{self.node}", node=self.node, key=self._key, **data)
+        self._emit(kind, f"runtime/{self.node}", node=self.node, key=self._key or "all Pods", **data)
 
     def _heard(self, run: Execution) -> None:
         if run.command == "VERSION":
@@ -247,7 +268,7 @@ class SandboxNetwork:
         for sandbox in self.sandboxes.values():
             for one in sandbox.result.ips if sandbox.result is not None else ():
                 ip = str(parse_cidr(one.address).ip)
-                if taken or "host-local" in str(self.network.plugins):
+                if taken or (self.network is not None and "host-local" in str(self.network.plugins)):
                     assert taken.get(ip) == sandbox.id, f"{sandbox.key} has {ip}, which is leased to {taken.get(ip)}"
 
 

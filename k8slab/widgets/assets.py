@@ -37,6 +37,8 @@ register_view("gangs", STATIC / "view_gangs.js")
 register_view("queue", STATIC / "view_queue.js")
 register_view("spread", STATIC / "view_spread.js")
 register_view("preempt", STATIC / "view_preempt.js")
+register_view("addresses", STATIC / "view_addresses.js")
+register_view("walk", STATIC / "view_walk.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

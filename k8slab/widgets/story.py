@@ -105,6 +105,7 @@ add_lane("raft", "node", "", "etcd", each=True)
 for _number in range(1, 8):  # `etcd` alone is a member without others, or what all do
     add_lane(f"etcd/{_number}", f"etcd {_number}", f"etcd {_number}", "etcd")
 add_lane("kubelet", "kubelet", "", "node", each=True)
+add_lane("runtime", "runtime", "", "net", each=True)
 add_lane("network", "Network", "net", "net")
 add_lane("proxy", "proxy", "", "net", each=True)
 add_lane("autoscaler", "Autoscaler", "auto", "auto")

@@ -150,6 +150,7 @@ class Fabric:
         self.machines: dict[str, Machine] = {}
         self.addresses: dict[str, Address] = {}
         self.pod_cidrs: dict[str, Network] = {}
+        self._pod_routes: dict[str, Route] = {}
         self._by_address: dict[Address, str] = {}
 
     def add_machine(
@@ -164,14 +165,18 @@ class Fabric:
             raise ValueError(f"address {address!r}: expected a free one in {self.subnet}")
         machine = self.machines[name] = Machine(name, rng or self.rng, files=files)
         self.addresses[name], self._by_address[ip] = ip, name
-        if pod_cidr:
-            self.pod_cidrs[name] = ip_network(pod_cidr)
         self.plug_in(name)
         if pod_cidr:
-            for other in self.machines:
-                if other != name:
-                    self._route(other, name)
+            self.give_pod_cidr(name, pod_cidr)
         return machine
+
+    def give_pod_cidr(self, name: str, pod_cidr: str) -> None:
+        """A machine has a range for its Pods from now on: every other gets a route to it."""
+        self.pod_cidrs[name] = ip_network(pod_cidr)
+        self._pod_routes[name] = Route(self.pod_cidrs[name], self.addresses[name], UPLINK)
+        for other in self.machines:
+            if other != name:
+                self._route(other, name)
 
     def plug_in(self, name: str) -> None:
         """Give a machine (that has booted) its card, the default route, and routes to the others' Pods."""
@@ -186,9 +191,8 @@ class Fabric:
 
     def _route(self, name: str, other: str) -> None:
         host = self.machines[name].host
-        route = Route(self.pod_cidrs[other], self.addresses[other], UPLINK)
-        if UPLINK in host.links and not host.has_route(route.destination):
-            host.add_route(route)
+        if UPLINK in host.links and host.links[UPLINK].is_up:
+            host.put_route(self._pod_routes[other])
 
     def owner(self, address: Address) -> Machine | None:
         """Whose card has an address."""

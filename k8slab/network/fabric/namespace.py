@@ -135,6 +135,10 @@ class Namespace:
             raise LinkError(17, "file exists")
         self._routes[key] = route
 
+    def put_route(self, route: Route) -> None:
+        """Add or replace a route whose gateway is known to be on its link, which is up."""
+        self._routes[route.destination, route.priority] = route
+
     def has_route(self, destination: Network, priority: int = 0) -> bool:
         """Whether a route to exactly this destination was added."""
         return (destination, priority) in self._routes
