@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from k8slab.drill.addresses import addresses
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
@@ -37,6 +38,7 @@ TOPICS: dict[str, Generator] = {
     "preemption": preemption,
     "raft": raft,
     "mvcc": mvcc,
+    "addresses": addresses,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -53,6 +55,7 @@ TITLES: dict[str, str] = {
     "preemption": "Preemption",
     "raft": "Raft",
     "mvcc": "etcd's revisions",
+    "addresses": "Addresses",
 }
 """The topics' names for a page."""
 

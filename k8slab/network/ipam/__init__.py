@@ -23,6 +23,7 @@ then, for those that died before they could.
 Upstream: libcalico-go/lib/ipam, kube-controllers/pkg/controllers/node of projectcalico/calico
 """
 
+from k8slab.network.ipam import kinds as _kinds  # noqa: F401  (adds this package's rows to KINDS)
 from k8slab.network.ipam.affinities import AffinityState, BlockReaderWriter
 from k8slab.network.ipam.block import Block, Owner, ReleaseOptions
 from k8slab.network.ipam.client import Assignments, IPAMClient

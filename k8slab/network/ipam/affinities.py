@@ -27,7 +27,10 @@ from k8slab.network.ipam.errors import (
 )
 from k8slab.network.ipam.pools import IPPool, Reservations, blocks_from
 
-__all__ = ["EMPTY_BLOCK_MIN_RECLAIM_MS", "AffinityState", "BlockReaderWriter"]
+__all__ = ["EMPTY_BLOCK_MIN_RECLAIM_MS", "AffinityState", "BlockReaderWriter", "Tell"]
+
+Tell = Callable[..., object]
+"""`Trace.emit`: a kind, an actor, and the kind's data."""
 
 EMPTY_BLOCK_MIN_RECLAIM_MS = 60_000
 """How long a host keeps an empty block before another one that found none may take it."""
@@ -40,11 +43,12 @@ class AffinityState(StrEnum):
 
 
 class BlockReaderWriter:
-    """Claims and releases blocks in a datastore. `now_ms` says the time."""
+    """Claims and releases blocks in a datastore. `now_ms` says the time, `tell` is a trace's `emit`."""
 
-    def __init__(self, backend: Backend, now_ms: Callable[[], int]) -> None:
+    def __init__(self, backend: Backend, now_ms: Callable[[], int], tell: Tell) -> None:
         self.backend = backend
         self.now_ms = now_ms
+        self.tell = tell
 
     async def affine_blocks(self, host: str, version: int | None = None) -> list[str]:
         """The blocks that the host claims, also those it has not confirmed."""
@@ -142,7 +146,11 @@ class BlockReaderWriter:
             entry = await self.backend.get(BlockKey(cidr))
             if entry.value.affinity != host:
                 await self._forget(affinity)
+                owner = entry.value.affinity or "nobody"
+                self.tell("ipam.lose", f"ipam/{host}", node=host, block=cidr, owner=owner)
                 raise BlockClaimConflictError(cidr, entry.value.affinity) from None
+        else:
+            self.tell("ipam.claim", f"ipam/{host}", node=host, block=cidr)
         await self._confirm(affinity)
         return entry
 
@@ -180,6 +188,8 @@ class BlockReaderWriter:
             await self._forget(entry)
         else:
             await self.update_block(entry, block.given_up())
+        rest = "it is empty and goes" if block.is_empty else "its addresses in use belong to nobody's block now"
+        self.tell("ipam.give-up", f"ipam/{host}", node=host, block=cidr, rest=rest)
         await self._forget(affinity)
 
     async def _forget(self, entry: Entry) -> None:

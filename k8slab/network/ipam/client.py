@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from k8slab.network.ipam.affinities import BlockReaderWriter
+from k8slab.network.ipam.affinities import BlockReaderWriter, Tell
 from k8slab.network.ipam.block import Block, ReleaseOptions
 from k8slab.network.ipam.datastore import Backend, BlockKey, Entry, HandleKey
 from k8slab.network.ipam.errors import (
@@ -37,7 +37,7 @@ from k8slab.network.ipam.errors import (
 )
 from k8slab.network.ipam.handles import DATASTORE_RETRIES, decrement, increment
 from k8slab.network.ipam.pools import IPAMConfig, IPPool, Reservations, blocks_from, check_pools
-from k8slab.sim import Clock
+from k8slab.sim import Clock, Trace
 
 __all__ = ["Assignments", "IPAMClient"]
 
@@ -69,7 +69,8 @@ class Assignments:
 class IPAMClient:
     """Assigns and releases addresses of `pools`, which must not overlap (ValueError).
 
-    `nodes`: labels of the nodes that pools select by. `reserved`: CIDRs that are kept back from `auto_assign`.
+    `nodes`: labels of the nodes that pools select by. `reserved`: CIDRs that are kept back from `auto_assign`. `trace`:
+    where claims, assignments and conflicts are told, in the lane `ipam/NODE`.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class IPAMClient:
         config: IPAMConfig | None = None,
         reserved: Iterable[str] = (),
         nodes: Mapping[str, Mapping[str, str]] | None = None,
+        trace: Trace | None = None,
     ) -> None:
         check_pools(pools)
         self.backend = backend
@@ -88,7 +90,8 @@ class IPAMClient:
         self.config = config or IPAMConfig()
         self.reserved = Reservations(reserved)
         self.nodes = dict(nodes or {})
-        self.blocks = BlockReaderWriter(backend, lambda: clock.now_ms)
+        self.tell: Tell = trace.emit if trace is not None else _tell_nobody
+        self.blocks = BlockReaderWriter(backend, lambda: clock.now_ms, self.tell)
 
     # -- assigning ---------------------------------------------------------------------------------
 
@@ -184,13 +187,20 @@ class IPAMClient:
             try:
                 await self._write(entry, changed, handle, len(addresses))
             except ConflictError:
+                self.tell("ipam.conflict", f"ipam/{host}", node=host, block=block.cidr)
                 try:
                     entry = await self.backend.get(entry.key)
                 except DoesNotExistError:
                     return []
             else:
+                self._tell_assigned(host, block, addresses)
                 return addresses
         raise IPAMError(TOO_MANY)
+
+    def _tell_assigned(self, host: str, block: Block, addresses: list[str]) -> None:
+        owner = "its own" if block.affinity == host else f"{block.affinity}'s" if block.affinity else "nobody's"
+        listed = ", ".join(addresses) if len(addresses) < 4 else f"{len(addresses)} addresses"
+        self.tell("ipam.assign", f"ipam/{host}", node=host, block=block.cidr, addresses=listed, owner=owner)
 
     async def _write(self, entry: Entry, block: Block, handle: str, num: int) -> None:
         """The handle first, then the block; the handle back when the block was not taken."""
@@ -243,6 +253,7 @@ class IPAMClient:
                 await self._write(entry, changed, handle, 1)
             except (ConflictError, DoesNotExistError):
                 continue
+            self._tell_assigned(host, block, [address])
             return
         raise IPAMError(TOO_MANY)
 
@@ -285,11 +296,13 @@ class IPAMClient:
         raise IPAMError(TOO_MANY)
 
     async def _replace(self, entry: Entry, block: Block) -> None:
-        """Write a block; one that is empty and nobody's goes."""
+        """Write a block with fewer addresses in use; one that is empty and nobody's goes."""
         if block.is_empty and not block.affinity:
             await self.backend.delete(entry)
         else:
             await self.blocks.update_block(entry, block)
+        count = len(block.unallocated) - len(entry.value.unallocated)
+        self.tell("ipam.release", "ipam", node=block.affinity, block=block.cidr, count=count)
 
     async def release_by_handle(self, handle: str) -> int:
         """Give back all addresses of a handle; how many. DoesNotExistError for a handle that nobody knows."""
@@ -356,6 +369,10 @@ class IPAMClient:
                 continue
             return
         raise IPAMError(TOO_MANY)
+
+
+def _tell_nobody(*event: object, **data: object) -> None:
+    """Where there is no trace."""
 
 
 def _in(block: Block, address: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from k8slab.network.ipam.errors import AlreadyExistsError, ConflictError, DoesNotExistError
 from k8slab.sim import sleep
+from k8slab.table import Table
 
 __all__ = ["AffinityKey", "Backend", "BlockKey", "Connection", "Datastore", "Entry", "HandleKey", "Key"]
 
@@ -103,6 +104,34 @@ class Datastore:
         del self._entries[entry.key]
         for group in _groups(entry.key):
             del self._keys[group][entry.key]
+
+    def view(self) -> dict[str, Any]:
+        """Blocks with their hosts and the handles of their addresses, claims and handles, by stable ids."""
+        blocks = {
+            entry.key.cidr: {
+                "host": entry.value.affinity,
+                "free": len(entry.value.unallocated),
+                "addresses": {
+                    address: owner.handle
+                    for address in entry.value.in_use()
+                    if (owner := entry.value.owner(address)) is not None
+                },
+            }
+            for entry in self.list(BlockKey)
+        }
+        claims = {f"{entry.key.host}/{entry.key.cidr}": str(entry.value) for entry in self.list(AffinityKey)}
+        handles = {entry.key.handle: dict(entry.value) for entry in self.list(HandleKey)}
+        return {"blocks": blocks, "claims": claims, "handles": handles}
+
+    def table(self) -> Table:
+        """Every block: whose it is, how many addresses are in use, and by which nodes' attributes."""
+        rows = []
+        for entry in self.list(BlockKey):
+            block = entry.value
+            users = [owner.attributes.get("node", "") for owner in block.owners if owner is not None]
+            borrowed = sum(1 for node in users if node and node != block.affinity)
+            rows.append((block.cidr, block.affinity or "nobody", len(users), borrowed, len(block.unallocated)))
+        return Table(rows, ("BLOCK", "NODE", "IN USE", "BORROWED", "FREE"))
 
     def _check(self, entry: Entry) -> None:
         if self.get(entry.key).revision != entry.revision:

@@ -367,3 +367,60 @@ def test_a_claim_that_was_being_given_up_is_taken_up_again() -> None:
     world.store.create(BlockKey(cidr), Block.new(cidr, affinity="node-a", now_ms=0))
     assert world.assign("node-a") == [cidr.removesuffix("/28")]
     world.check()
+
+
+# -- what is told and shown -----------------------------------------------------------------------------------
+
+
+def test_claims_assignments_borrowing_and_conflicts_are_told() -> None:
+    world = World(IPPool("small", "10.0.0.0/30", block_size=31))
+    told = {"trace": world.loop.trace}
+    for node in ("node-a", "node-b", "node-c"):
+        world.run(world.client(node, **told).auto_assign(node, handle=node))
+    world.run(world.client("node-a", **told).release_by_handle("node-c"))
+    sentences = [event.message for event in world.loop.trace if event.kind.startswith("ipam.")]
+    first, second = world.owners()
+    mine = {owner: cidr for cidr, owner in world.owners().items()}
+    assert sentences[0] == f"node-a claims the block {mine['node-a']} for its Pods"
+    assert sentences[1] == f"node-a takes {mine['node-a'][:8]} from the block {mine['node-a']}, which is its own"
+    assert sentences[4].startswith("node-c takes 10.0.0.") and sentences[4].endswith(("node-a's", "node-b's"))
+    assert sentences[5] in (f"1 address of {first} came back", f"1 address of {second} came back")
+    assert len(sentences) == 6 and max(map(len, sentences)) <= 120
+
+
+def test_a_race_for_a_block_is_told_by_who_lost_it() -> None:
+    world = World(IPPool("one", "10.0.0.0/28", block_size=28))
+    for node in ("node-a", "node-b"):
+        client = world.client(node, trace=world.loop.trace)
+        world.loop.spawn(f"{node}/ipam", client.auto_assign(node, handle=node))
+    assert world.loop.run(until_idle=True)
+    told = {event.kind: event.message for event in world.loop.trace}
+    assert told["ipam.lose"] == "node-b wanted the block 10.0.0.0/28, and node-a was first"
+    world.run(world.client("node-a", trace=world.loop.trace).release_host_affinities("node-a"))
+    last = [event.message for event in world.loop.trace if event.kind == "ipam.give-up"]
+    assert last == ["node-a gives up the block 10.0.0.0/28: its addresses in use belong to nobody's block now"]
+
+
+def test_a_conflict_on_a_block_is_told() -> None:
+    world = World(IPPool("one", "10.0.0.0/28", block_size=28))
+    world.assign("node-a")
+    for number in range(2):
+        client = world.client("node-a", trace=world.loop.trace)
+        world.loop.spawn(f"node-a/ipam-{number}", client.auto_assign("node-a", handle=f"p{number}"))
+    assert world.loop.run(until_idle=True)
+    told = [event.message for event in world.loop.trace if event.kind == "ipam.conflict"]
+    assert told == ["node-a based a write on an old 10.0.0.0/28: it reads the block again"]
+
+
+def test_the_store_shows_blocks_claims_and_handles_by_stable_ids() -> None:
+    world = World(IPPool("one", "10.0.0.0/28", block_size=28))
+    for node in ("node-a", "node-b"):
+        world.assign(node, handle=node, attributes={"node": node})
+    assert world.store.view() == {
+        "blocks": {
+            "10.0.0.0/28": {"host": "node-a", "free": 14, "addresses": {"10.0.0.0": "node-a", "10.0.0.1": "node-b"}}
+        },
+        "claims": {"node-a/10.0.0.0/28": "confirmed"},
+        "handles": {"node-a": {"10.0.0.0/28": 1}, "node-b": {"10.0.0.0/28": 1}},
+    }
+    assert str(world.store.table()).split("\n")[1].split() == ["10.0.0.0/28", "node-a", "2", "1", "14"]
