@@ -7,7 +7,7 @@
 >>> story = WalkStory(fabric, "node-1", "10.0.0.3", port=22)
 >>> while story.step(): pass
 >>> [event.data["text"] for event in story.trace][:2]
-['node-1 takes the route 10.0.0.0/16 dev eth0', 'Over the wire to node-2 (10.0.0.3)']
+['in node-1 the route is 10.0.0.0/16 dev eth0', 'in node-1: over the wire to node-2 (10.0.0.3)']
 
 Upstream: none (tcpdump on every interface at once).
 """
@@ -87,9 +87,9 @@ class WalkStory:
 def _told(hop: Hop, place: str) -> str:
     """A sentence."""
     if hop.what == "route":
-        return f"{place} takes the route {hop.text}"
+        return f"in {place} the route is {hop.text}"
     if hop.what == "drop":
         return f"dropped in {place}: {hop.text}"
-    if hop.what in ("nat", "forward", "deliver"):
-        return f"{place}: {hop.text}"
-    return hop.text[:1].upper() + hop.text[1:]
+    if hop.what == "deliver":
+        return f"delivered in {place}: {hop.text.removeprefix('delivered: ')}"
+    return f"in {place}: {hop.text}"
