@@ -65,6 +65,8 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class DNS:
+    """How the container is to resolve names: servers in their order, the local domain, where to search, options."""
+
     nameservers: tuple[str, ...] = ()
     domain: str = ""
     search: tuple[str, ...] = ()
