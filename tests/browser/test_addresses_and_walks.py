@@ -81,7 +81,7 @@ def test_a_packet_goes_to_the_right_and_its_answer_comes_back(address: str, visi
     words = shown.words()
     assert words[:4] == ["a", "node-1", "node-2", "web"]
     assert "the answer" in words and shown.count("path.lost") == 0
-    assert shown.text(".txt").startswith("a: delivered")
+    assert shown.text(".txt").startswith("Delivered in a: ")
 
 
 def test_a_packet_that_is_lost_ends_with_a_cross(address: str, visit: Visitor) -> None:

@@ -253,9 +253,14 @@ def _validate_traffic_policies(spec: Object, kind: str) -> list[Cause]:
             errors.append(invalid(where, external, "may only be set for externally-accessible services"))
     else:
         errors += one_of(where, external, _POLICIES)
-    if check and not (kind == "LoadBalancer" and external == "Local"):
-        detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-        errors.append(invalid("spec.healthCheckNodePort", check, detail))
+    if not _needs_health_check(spec):
+        if check:
+            detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+            errors.append(invalid("spec.healthCheckNodePort", check, detail))
+    elif not check:
+        errors.append(required("spec.healthCheckNodePort"))
+    else:
+        errors += each("spec.healthCheckNodePort", check, is_valid_port_num(check))
     internal = spec.get("internalTrafficPolicy")
     if internal is None and kind in ("NodePort", "LoadBalancer", "ClusterIP"):
         errors.append(required("spec.internalTrafficPolicy"))
@@ -267,6 +272,10 @@ def _validate_traffic_policies(spec: Object, kind: str) -> list[Cause]:
     return errors
 
 
+def _needs_health_check(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
 def validate_service_update(new: Object, old: Object) -> list[Cause]:
     errors = validate_metadata_update(new["metadata"], old["metadata"])
     spec, before = new["spec"], old["spec"]
@@ -274,6 +283,10 @@ def validate_service_update(new: Object, old: Object) -> list[Cause]:
     name, was = spec.get("loadBalancerClass"), before.get("loadBalancerClass")
     if before.get("type") == spec.get("type") == "LoadBalancer" and name != was and was is not None:
         errors.append(invalid("spec.loadBalancerClass", name, "may not change once set"))
+    if _needs_health_check(before) and _needs_health_check(spec):
+        check, was_check = spec.get("healthCheckNodePort", 0), before.get("healthCheckNodePort", 0)
+        if check != was_check:
+            errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
     return errors + validate_service_create(new)
 
 

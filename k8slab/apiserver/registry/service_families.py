@@ -24,7 +24,9 @@ _OTHER = {"IPv4": "IPv6", "IPv6": "IPv4"}
 def keeps_preference(spec: Spec, before: Spec) -> bool:
     """A Service that prefers two families and keeps its fields keeps its addresses, whatever the cluster has by now."""
     return (
-        spec.get("ipFamilyPolicy") == before.get("ipFamilyPolicy") == _PREFER
+        spec.get("ipFamilyPolicy") == _PREFER
+        and before.get("ipFamilyPolicy") in (None, _PREFER)
+        and spec.get("type") == before.get("type") != "ExternalName"
         and _list(spec, "clusterIPs") == _list(before, "clusterIPs")
         and _list(spec, "ipFamilies") == _list(before, "ipFamilies")
     )

@@ -65,7 +65,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class DNS:
-    """Whom the Pod asks for names, as resolv.conf has it."""
+    """How the container is to resolve names: servers in their order, the local domain, where to search, options."""
 
     nameservers: tuple[str, ...] = ()
     domain: str = ""

@@ -7,7 +7,7 @@
 >>> story = WalkStory(fabric, "node-1", "10.0.0.3", port=22)
 >>> while story.step(): pass
 >>> [event.data["text"] for event in story.trace][:2]
-['node-1 takes the route 10.0.0.0/16 dev eth0', 'Over the wire to node-2 (10.0.0.3)']
+['in node-1 the route is 10.0.0.0/16 dev eth0', 'in node-1: over the wire to node-2 (10.0.0.3)']
 
 Upstream: none (tcpdump on every interface at once).
 """
@@ -53,6 +53,8 @@ class WalkStory:
         walks: list[Walk] = [self.there, *([self.back] if self.back is not None else [])]
         self._todo = deque((hop, number == 1) for number, walk in enumerate(walks) for hop in walk.hops)
         self._columns = list(dict.fromkeys(self._place(hop) for hop, _ in self._todo))
+        self._rows = len(self._todo)
+        self._last: int | None = None
         self._hops: dict[str, dict[str, Any]] = {}
 
     @property
@@ -66,9 +68,9 @@ class WalkStory:
             return False
         hop, is_back = self._todo.popleft()
         place = self._place(hop)
-        self.trace.current = None
-        kind = "packet.drop" if hop.what == "drop" else "packet.hop"
-        self.trace.emit(kind, LANE, what=hop.what, place=place, link=hop.link, text=cut(_told(hop, place), _TEXT))
+        self.trace.current = self._last
+        kind, text = "packet.drop" if hop.what == "drop" else "packet.hop", cut(_told(hop, place), _TEXT)
+        self._last = self.trace.emit(kind, LANE, what=hop.what, place=place, link=hop.link, text=text)
         shown = {"c": self._columns.index(place), "w": hop.what, "l": hop.link, "p": hop.packet, "b": is_back}
         self._hops[str(len(self._hops))] = shown
         return True
@@ -80,16 +82,18 @@ class WalkStory:
         return self._names.get(hop.netns, hop.netns.rpartition("/")[2][:12])
 
     def view(self) -> dict[str, Any]:
-        """The places as columns, and the hops so far: column, what, link, packet, whether it is the answer."""
-        return {"walk": {"columns": dict(enumerate(self._columns)), "hops": dict(self._hops)}}
+        """The places as columns, the hops so far (column, what, link, packet, whether it is the answer), and how many
+        there will be, so that the picture can leave room."""
+        columns = dict(enumerate(self._columns))
+        return {"walk": {"columns": columns, "hops": dict(self._hops), "rows": self._rows}}
 
 
 def _told(hop: Hop, place: str) -> str:
     """A sentence."""
     if hop.what == "route":
-        return f"{place} takes the route {hop.text}"
+        return f"in {place} the route is {hop.text}"
     if hop.what == "drop":
         return f"dropped in {place}: {hop.text}"
-    if hop.what in ("nat", "forward", "deliver"):
-        return f"{place}: {hop.text}"
-    return hop.text[:1].upper() + hop.text[1:]
+    if hop.what == "deliver":
+        return f"delivered in {place}: {hop.text.removeprefix('delivered: ')}"
+    return f"in {place}: {hop.text}"

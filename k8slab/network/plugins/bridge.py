@@ -23,7 +23,7 @@ from k8slab.network.cni.addresses import next_ip, parse_cidr, parse_ip
 from k8slab.network.cni.arguments import load_args
 from k8slab.network.cni.errors import CNIError, Code
 from k8slab.network.cni.invoke import delegate
-from k8slab.network.cni.results import Interface, IPConfig, Result, Route, previous_result, read_dns
+from k8slab.network.cni.results import DNS, Interface, IPConfig, Result, Route, previous_result, read_dns
 from k8slab.network.cni.skeleton import Invocation, Plugin
 from k8slab.network.fabric.links import Link, LinkError
 from k8slab.network.fabric.machine import HOST_NETNS, Machine, NetnsError
@@ -54,6 +54,7 @@ class _NetConf:
     no_container_interface: bool
     ipam: str
     mac: str
+    dns: DNS
 
 
 def _load(config: Mapping[str, Any], args: str) -> _NetConf:
@@ -86,6 +87,7 @@ def _load(config: Mapping[str, Any], args: str) -> _NetConf:
         no_container_interface=fields.boolean(config, "disableContainerInterface", "NetConf"),
         ipam=fields.text(ipam, "type", "NetConf.ipam"),
         mac=mac or load_args(args, ("MAC",)).get("MAC", ""),
+        dns=read_dns(config),
     )
 
 
@@ -120,8 +122,7 @@ class Bridge(Plugin):
             result = self._layer3(conf, call, result, inside, bridge)
         elif not conf.no_container_interface:
             inside.set_up(call.if_name)
-        dns = read_dns(call.config)
-        return replace(result, dns=dns) if dns.to_json() else result
+        return replace(result, dns=conf.dns) if conf.dns.to_json() else result
 
     def _open(self, netns: str) -> Namespace:
         try:
@@ -132,7 +133,10 @@ class Bridge(Plugin):
     def _ensure_bridge(self, conf: _NetConf) -> Link:
         host = self.machine.host
         if conf.bridge not in host.links:
-            mtu = conf.mtu or 1500
+            if not _is_mtu(conf.mtu):
+                what = f'could not add "{conf.bridge}": invalid argument'
+                raise CNIError(f'failed to create bridge "{conf.bridge}": {what}')
+            mtu = conf.mtu if conf.mtu > 0 else 1500
             host.add_link(conf.bridge, "bridge", index=self.machine.index(), mac=self.machine.mac(), mtu=mtu)
         link = host.link(conf.bridge)
         if link.kind != "bridge":
@@ -146,11 +150,13 @@ class Bridge(Plugin):
         """The pair; its host's end, as a port of the bridge."""
         if conf.mac and not _MAC.fullmatch(conf.mac):
             raise CNIError(f"failed to make veth pair: address {conf.mac}: invalid MAC address")
+        if not _is_mtu(conf.mtu):
+            raise CNIError("failed to make veth pair: invalid argument")
         host = self.machine.host
         for _ in range(_ATTEMPTS):
             peer = f"veth{self.machine.rng.randbytes(4).hex()}"
             try:
-                self.machine.add_veth(inside, call.if_name, host, peer, conf.mtu, conf.mac.lower())
+                self.machine.add_veth(inside, call.if_name, host, peer, max(conf.mtu, 0), conf.mac.lower())
             except LinkError:
                 if peer in host.links:
                     continue
@@ -254,6 +260,11 @@ class Bridge(Plugin):
         kind = fields.text(ipam, "type", "NetConf.ipam")
         if kind:
             delegate(self.machine.programs, call, kind, self.name)
+
+
+def _is_mtu(mtu: int) -> bool:
+    """What the kernel takes, or (0 and below) is not told."""
+    return mtu <= 0 or 68 <= mtu <= 65535
 
 
 def _found(where: Namespace, name: str) -> Link:

@@ -21,7 +21,7 @@ register("walk", { label: "Way", css: `.life{stroke:var(--line);stroke-width:2}
       y += rh;
       return at;
     });
-    const H = Math.max(y, 90) - 6;
+    const H = Math.max(y, 48 + 16 + Math.min(MOST, S.rows) * rh) - 6;
     cols.forEach((c, k) => g.push(say(X(k), 14, fit(c, cw - 4), "b", k ? "middle" : "start"), s("line", { x1: X(k), x2: X(k), y1: 22, y2: H, class: "life" })));
     if (from) g.push(say(X(0) + 8, 34, `${from} hops before`, "mute"));
     for (const r of rows) {

@@ -256,6 +256,18 @@ def test_only_load_balancers_keep_the_status_of_one(bench: Bench) -> None:
     assert bench.call("get", SERVICES, "a")["status"] == {"loadBalancer": {}}
 
 
+def test_the_port_of_the_health_check_stays_unless_it_is_given_up(bench: Bench) -> None:
+    bench.call("create", SERVICES, body=service("a", type="LoadBalancer", externalTrafficPolicy="Local"))
+    held = bench.call("get", SERVICES, "a")["spec"]["healthCheckNodePort"]
+    patch = {"spec": {"healthCheckNodePort": held - 1}}
+    message = refused(bench, 422, "patch", SERVICES, "a", patch, patch_type=MERGE)
+    assert message == 'Service "a" is invalid: spec.healthCheckNodePort: Forbidden: field is immutable'
+    assert change(bench, "a", healthCheckNodePort=None)["healthCheckNodePort"] == held
+    assert "healthCheckNodePort" not in change(bench, "a", externalTrafficPolicy="Cluster")
+    again = change(bench, "a", externalTrafficPolicy="Local", healthCheckNodePort=held - 1)
+    assert again["healthCheckNodePort"] == held - 1
+
+
 # -- bands, families, releases -----------------------------------------------------------------------
 
 

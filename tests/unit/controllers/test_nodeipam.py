@@ -241,3 +241,14 @@ def test_without_the_option_nobody_gets_anything() -> None:
 def test_options_that_cannot_be(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         House(NAME, options={**FOUR, **options})
+
+
+def test_what_nodes_have_when_the_controller_starts_is_noted_before_anybody_is_given_anything() -> None:
+    one = house()
+    one.crash()
+    for name, have in (("first", ()), ("second", ("10.0.0.0/24",)), ("third", ("10.0.1.0/24",))):
+        one.server.put(NODES, node(name, *have))
+    one.start()
+    one.run(100)
+    assert cidrs(one)["first"] == ["10.0.2.0/24"]
+    one.close()

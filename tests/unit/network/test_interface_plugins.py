@@ -166,6 +166,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"bridge": "eth0"},
         'failed to create bridge "eth0": "eth0" already exists but is not a bridge',
     ),
+    "an MTU that no kernel takes": (
+        {"mtu": 67},
+        'failed to create bridge "cni0": could not add "cni0": invalid argument',
+    ),
     "a MAC address that is none": (
         {"runtimeConfig": {"mac": "xx"}},
         "failed to make veth pair: address xx: invalid MAC address",
@@ -199,6 +203,14 @@ def test_the_mtu_is_that_of_the_configuration_on_bridge_and_pair() -> None:
     _, outer, _ = added(where, mtu=1450).interfaces
     mtus = [where.host.link("cni0").mtu, where.host.link(outer.name).mtu]
     assert mtus == [1450, 1450] and where.namespaces["/run/netns/c1"].link("eth0").mtu == 1450
+
+
+def test_an_mtu_below_0_is_the_kernels_own_and_one_that_is_none_fails_on_an_old_bridge_too() -> None:
+    where = machine()
+    added(where, mtu=-1)
+    assert where.host.link("cni0").mtu == 1500
+    assert failure(where, "ADD", bridge_conf(mtu=70_000), "c2") == "failed to make veth pair: invalid argument"
+    assert leases(where) == {"10.244.1.2": "c1"}
 
 
 def test_masquerading_has_a_chain_of_its_own_that_del_takes_away() -> None:

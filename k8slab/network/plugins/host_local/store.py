@@ -94,20 +94,24 @@ class LeaseStore:
 
     def of(self, container_id: str, if_name: str) -> list[Address]:
         """The addresses of an attachment, also from files of a time when the interface was not noted."""
-        keys = key_of(container_id, if_name), container_id.strip(_SPACE)
-        return [lease.address for lease in self.leases() if lease.key in keys]
+        paths = self._with(key_of(container_id, if_name), container_id.strip(_SPACE))
+        named = (_address(path.rpartition("/")[2]) for path in paths)
+        return [address for address in named if address is not None]
+
+    def _with(self, *keys: str) -> list[str]:
+        """The files in which one of these keys stands."""
+        return [path for path in self.files.walk(self.folder) if self._content(path) in keys]
 
     def has(self, container_id: str, if_name: str) -> bool:
         """Whether any file is an attachment's, whatever its name."""
-        keys = key_of(container_id, if_name), container_id.strip(_SPACE)
-        return any(self._content(path) in keys for path in self.files.walk(self.folder))
+        return bool(self._with(key_of(container_id, if_name), container_id.strip(_SPACE)))
 
     def release(self, container_id: str, if_name: str) -> bool:
         """Free all of an attachment's; when it has none, those noted under the container alone. Whether any was."""
         return self._release(key_of(container_id, if_name)) or self._release(container_id.strip(_SPACE))
 
     def _release(self, key: str) -> bool:
-        mine = [path for path in self.files.walk(self.folder) if self._content(path) == key]
+        mine = self._with(key)
         for path in mine:
             self.files.remove(path)
         return bool(mine)
