@@ -139,15 +139,8 @@ class Cluster:
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.network = Network(self.loop)
         self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own)
-        self.control_plane = ControlPlane(
-            self.loop,
-            latency=profile,
-            features=self.features,
-            network=self.network,
-            options=options or {},
-            **counts,
-            **own,
-        )
+        parts = {**counts, **own, "features": self.features, "network": self.network}
+        self.control_plane = ControlPlane(self.loop, latency=profile, options=options or {}, **parts)
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {config.name: self._machine(config) for config in configs}
