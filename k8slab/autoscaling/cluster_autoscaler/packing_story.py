@@ -63,7 +63,8 @@ add_kinds(
         ),
         "pack.expander": Kind("work", 1, ("name", "left"), "{name}", "the expander {name} leaves {left}"),
         "pack.choose": Kind(
-            "state", 1, ("group", "before", "after"), "{group} grows", "{group} grows from {before} to {after} {after:node|nodes}"
+            "state", 1, ("group", "before", "after"), "{group} grows",
+            "{group} grows from {before} to {after} {after:node|nodes}"
         ),
         "pack.none": Kind(
             "wait", 1, ("pods",), "nobody helps", "no group can help: {pods} {pods:Pod waits|Pods wait} on"
