@@ -35,8 +35,10 @@ from k8slab.autoscaling.hpa import (
 )
 from k8slab.autoscaling.hpa.metrics import CustomMetrics, ExternalMetrics, MetricsServer
 from k8slab.autoscaling.hpa.simulation import LoadPoint, Run, Workload, simulate
+from k8slab.autoscaling.hpa.story import AutoscalerStory
 
 __all__ = [
+    "AutoscalerStory",
     "Bounds",
     "CustomMetrics",
     "Decision",

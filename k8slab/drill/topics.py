@@ -11,6 +11,7 @@ from dataclasses import replace
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
+from k8slab.drill.hpa import hpa
 from k8slab.drill.mvcc import mvcc
 from k8slab.drill.preemption import preemption
 from k8slab.drill.quantities import quantities
@@ -37,6 +38,7 @@ TOPICS: dict[str, Generator] = {
     "preemption": preemption,
     "raft": raft,
     "mvcc": mvcc,
+    "hpa": hpa,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -53,6 +55,7 @@ TITLES: dict[str, str] = {
     "preemption": "Preemption",
     "raft": "Raft",
     "mvcc": "etcd's revisions",
+    "hpa": "Replicas by the load",
 }
 """The topics' names for a page."""
 

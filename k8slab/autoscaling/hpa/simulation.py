@@ -30,7 +30,7 @@ from k8slab.autoscaling.hpa.autoscaler import HorizontalPodAutoscaler, Scale
 from k8slab.autoscaling.hpa.metric_specs import MetricsError, Samples
 from k8slab.autoscaling.hpa.pod_facts import PodFacts, PodMetric
 
-__all__ = ["LoadPoint", "Run", "Sample", "Summary", "Workload", "simulate"]
+__all__ = ["LoadPoint", "Run", "Sample", "Simulation", "Summary", "Workload", "simulate"]
 
 FRESH_MS = 10_000
 """A container must be this old before a scrape makes a rate of it."""
@@ -225,80 +225,93 @@ class _World:
         return found
 
 
-def simulate(
-    hpa: Object,
-    load: Sequence[LoadPoint],
-    workload: Workload | None = None,
-    *,
-    for_ms: int | None = None,
-    autoscaler: HorizontalPodAutoscaler | None = None,
-    period_ms: int = 15_000,
-    resolution_ms: int = 15_000,
-    phase_ms: int = 5_000,
-) -> Run:
-    """Let one autoscaler (autoscaling/v2, as defaulted) follow a load, for `for_ms` or a minute past its last point.
+class Simulation:
+    """One autoscaler over a load, round by round. See `simulate` for the arguments."""
 
-    It decides `phase_ms` after each scrape. Pods metrics, and CPU, are usage; Object and External metrics are the load.
-    ValueError for a load without points or below zero, and for spans that are not positive.
-    """
-    for name, value in (("period_ms", period_ms), ("resolution_ms", resolution_ms)):
-        if value <= 0:
-            raise ValueError(f"{name} {value}: expected a positive number")
-    if not 0 <= phase_ms < resolution_ms:
-        raise ValueError(f"phase_ms {phase_ms}: expected 0 or more, and less than resolution_ms ({resolution_ms})")
-    steps = _Load(load)
-    end_ms = steps.times[-1] + 60_000 if for_ms is None else for_ms
-    workload = workload or Workload()
-    run = Run(hpa["metadata"]["name"])
-    world = _World(workload, steps, run)
-    least = hpa["spec"].get("minReplicas")
-    first = workload.replicas if workload.replicas is not None else 1 if least is None else least
-    world.resize(first, at_once=True)
-    mind = autoscaler or HorizontalPodAutoscaler()
-    metrics = hpa["spec"].get("metrics") or ()
-    wanted, current = first, dict(hpa)
-    scrape_ms, round_ms = resolution_ms, period_ms + phase_ms
-    while min(scrape_ms, round_ms) <= end_ms:
-        if scrape_ms <= round_ms:
-            world.run_to(scrape_ms)
-            world.scrape()
-            scrape_ms += resolution_ms
-            continue
-        world.run_to(round_ms)
-        wanted, current = _round(world, mind, current, metrics, wanted, run)
-        round_ms += period_ms
-    world.run_to(max(end_ms, world.now_ms))
-    return run
+    def __init__(
+        self,
+        hpa: Object,
+        load: Sequence[LoadPoint],
+        workload: Workload | None = None,
+        *,
+        for_ms: int | None = None,
+        autoscaler: HorizontalPodAutoscaler | None = None,
+        period_ms: int = 15_000,
+        resolution_ms: int = 15_000,
+        phase_ms: int = 5_000,
+    ) -> None:
+        for name, value in (("period_ms", period_ms), ("resolution_ms", resolution_ms)):
+            if value <= 0:
+                raise ValueError(f"{name} {value}: expected a positive number")
+        if not 0 <= phase_ms < resolution_ms:
+            raise ValueError(f"phase_ms {phase_ms}: expected 0 or more, and less than resolution_ms ({resolution_ms})")
+        steps = _Load(load)
+        self.end_ms = steps.times[-1] + 60_000 if for_ms is None else for_ms
+        self.hpa: dict[str, Any] = dict(hpa)
+        self.mind = autoscaler or HorizontalPodAutoscaler()
+        self.run = Run(hpa["metadata"]["name"])
+        workload = workload or Workload()
+        least = hpa["spec"].get("minReplicas")
+        self.wanted = workload.replicas if workload.replicas is not None else 1 if least is None else least
+        self._world = _World(workload, steps, self.run)
+        self._world.resize(self.wanted, at_once=True)
+        self._period_ms, self._resolution_ms = period_ms, resolution_ms
+        self._scrape_ms, self._round_ms = resolution_ms, period_ms + phase_ms
 
+    def step(self) -> Sample | None:
+        """Let time pass until the autoscaler has decided once more; None when the time is over."""
+        world = self._world
+        while min(self._scrape_ms, self._round_ms) <= self.end_ms:
+            if self._scrape_ms <= self._round_ms:
+                world.run_to(self._scrape_ms)
+                world.scrape()
+                self._scrape_ms += self._resolution_ms
+                continue
+            world.run_to(self._round_ms)
+            self._round_ms += self._period_ms
+            return self._round()
+        world.run_to(max(self.end_ms, world.now_ms))
+        return None
 
-def _round(
-    world: _World, mind: HorizontalPodAutoscaler, hpa: dict[str, Any], metrics: Sequence[Object], wanted: int, run: Run
-) -> tuple[int, dict[str, Any]]:
-    """One decision, carried out. Returns how many Pods are wanted now, and the object with its new status."""
-    now_ms, pods = world.now_ms, world.pods
-    samples = [world.samples(spec) for spec in metrics]
-    facts = [pod.facts for pod in pods]
-    decision = mind.decide(hpa, Scale(wanted, len(pods)), facts, samples, now_ms=now_ms)
-    load = world.load.at(now_ms)
-    ready = sum(pod.ready_ms <= now_ms for pod in pods)
-    served = min(load, ready * world.workload.capacity)
-    used = round(100 * served / (ready * world.workload.request_milli)) if ready else 0
-    after = decision.desired if decision.rescale else wanted
-    if decision.rescale:
-        mind.rescaled(decision)
-        world.resize(after)
-    run.samples.append(
-        Sample(
+    def _round(self) -> Sample:
+        """One decision, carried out."""
+        world, mind, before = self._world, self.mind, self.wanted
+        now_ms, pods, workload = world.now_ms, world.pods, world.workload
+        samples = [world.samples(spec) for spec in self.hpa["spec"].get("metrics") or ()]
+        facts = [pod.facts for pod in pods]
+        decision = mind.decide(self.hpa, Scale(before, len(pods)), facts, samples, now_ms=now_ms)
+        load = world.load.at(now_ms)
+        ready = sum(pod.ready_ms <= now_ms for pod in pods)
+        served = min(load, ready * workload.capacity)
+        if decision.rescale:
+            mind.rescaled(decision)
+            self.wanted = decision.desired
+            world.resize(self.wanted)
+        self.hpa["status"] = decision.status
+        sample = Sample(
             at_ms=now_ms,
             load_milli=load,
-            before=wanted,
+            before=before,
             ready=ready,
             recommended=decision.recommendation,
             stabilized=decision.stabilized,
-            replicas=after,
-            utilization=used,
+            replicas=self.wanted,
+            utilization=round(100 * served / (ready * workload.request_milli)) if ready else 0,
             missed_milli=load - served,
             reason=decision.reason if decision.rescale else decision.error,
         )
-    )
-    return after, {**hpa, "status": decision.status}
+        self.run.samples.append(sample)
+        return sample
+
+
+def simulate(hpa: Object, load: Sequence[LoadPoint], workload: Workload | None = None, **options: Any) -> Run:
+    """Let one autoscaler (autoscaling/v2, as defaulted) follow a load, for `for_ms` or a minute past its last point.
+
+    It decides every `period_ms`, `phase_ms` after a scrape; a scrape comes every `resolution_ms`. Pods metrics, and
+    CPU, are usage; Object and External metrics are the load. `autoscaler`: another one, such as with other settings.
+    ValueError for a load without points or below zero, and for spans that are not positive.
+    """
+    simulation = Simulation(hpa, load, workload, **options)
+    while simulation.step() is not None:
+        pass
+    return simulation.run

@@ -10,7 +10,7 @@ from k8slab.drill import TOPICS, drill
 def test_the_topics_are_those_of_the_book() -> None:
     assert list(TOPICS) == [
         "quantities", "selectors", "requests-qos", "resource-version", "workqueue-delays", "rollout", "filters",
-        "scores", "failed-scheduling", "preemption", "raft", "mvcc",
+        "scores", "failed-scheduling", "preemption", "raft", "mvcc", "hpa",
     ]  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def test_an_exercise_knows_its_topic_and_seed() -> None:
 
 
 def test_an_unknown_topic_is_told_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"topic 'paxos': expected one of quantities, selectors, .*, mvcc"):
+    with pytest.raises(ValueError, match=r"topic 'paxos': expected one of quantities, selectors, .*, hpa"):
         drill("paxos")
 
 
