@@ -38,6 +38,7 @@ register_view("queue", STATIC / "view_queue.js")
 register_view("spread", STATIC / "view_spread.js")
 register_view("preempt", STATIC / "view_preempt.js")
 register_view("consolidation", STATIC / "view_consolidation.js")
+register_view("fragments", STATIC / "view_fragments.js")
 register_view("hpa", STATIC / "view_hpa.js")
 
 
