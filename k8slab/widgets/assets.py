@@ -44,6 +44,7 @@ register_view("packing", STATIC / "view_packing.js")
 register_view("consolidation", STATIC / "view_consolidation.js")
 register_view("addresses", STATIC / "view_addresses.js")
 register_view("walk", STATIC / "view_walk.js")
+register_view("fragments", STATIC / "view_fragments.js")
 
 
 def stepper_esm(views: Sequence[str]) -> str:

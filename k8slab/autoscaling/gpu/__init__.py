@@ -30,6 +30,7 @@ from k8slab.autoscaling.gpu.nodes import WHOLE, GpuNode, Task, TaskClass
 from k8slab.autoscaling.gpu.packing import Placer, Policy
 from k8slab.autoscaling.gpu.selectors import DeviceSelector, SelectorError
 from k8slab.autoscaling.gpu.sharing import GPU, TimeSlicing, gpu_labels
+from k8slab.autoscaling.gpu.story import PlacingStory
 from k8slab.autoscaling.gpu.trace import generated_nodes, generated_tasks
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "MigGpu",
     "MigProfile",
     "Placer",
+    "PlacingStory",
     "Policy",
     "Purchase",
     "QueueScaler",

@@ -77,6 +77,17 @@ class Workload:
             self._by_gpus[gpus, model] = found
         return found
 
+    def useless(self, state: State, left: int) -> float:
+        """What part of the workload could not use a GPU with so much left, on a node of this state."""
+        if not left:
+            return 0.0
+        lost = 0.0
+        for kind, share in self._classes:
+            each = WHOLE if kind.gpus else kind.gpu_milli
+            if left < each or not kind.amount or fragments_for(kind, state) == sum(state[2]):
+                lost += share
+        return lost
+
     def of_cluster(self, nodes: Iterable[GpuNode]) -> float:
         """The sum over nodes, in whole GPUs."""
         return sum(self.fragments(node.state) for node in nodes) / WHOLE

@@ -48,11 +48,12 @@ from k8slab.autoscaling.karpenter.pods import DISRUPTED_TAINT, is_provisionable
 from k8slab.autoscaling.karpenter.state import ClusterState, StateNode
 from k8slab.autoscaling.karpenter.termination import MIN_DRAIN_MS, drain, termination_ends_ms
 
-__all__ = ["BATCH_IDLE_MS", "BATCH_MAX_MS", "NOMINATION_MS", "RECHECK_MS", "Karpenter"]
+__all__ = ["BATCH_IDLE_MS", "BATCH_MAX_MS", "IDLE_MS", "NOMINATION_MS", "RECHECK_MS", "Karpenter"]
 
 BATCH_IDLE_MS = 1_000
 BATCH_MAX_MS = 10_000
 NOMINATION_MS = 20_000
+IDLE_MS = 10_000
 RECHECK_MS = 10_000
 """Pods that still wait are looked at again."""
 
@@ -63,6 +64,7 @@ _DRAINED = "Drained"
 class Karpenter:
     """See the module. `image_drift`: says why the provider thinks that a claim has drifted ("" for not).
 
+    `disrupts` False: nodes are made and go when they are deleted or expire, and nobody looks for savings or drift.
     `tell` hears every `Note` at the moment of the decision, before it is carried out; they are among the effects, too.
     """
 
@@ -72,11 +74,13 @@ class Karpenter:
         cloud: Cloud,
         *,
         spot_to_spot: bool = False,
+        disrupts: bool = True,
         image_drift: Callable[[NodeClaim], str] = lambda claim: "",
         tell: Callable[[Note], None] = lambda note: None,
     ) -> None:
         self.state = state
         self._tell = tell
+        self._disrupts = disrupts
         self.cloud = cloud
         self.unavailable = UnavailableOfferings()
         self.disruption = Disruption(state, spot_to_spot=spot_to_spot, report=self._report)
@@ -109,7 +113,7 @@ class Karpenter:
         self._watch_over_claims(now_ms)
         self._provision_when_due(now_ms)
         self._carry_on(now_ms)
-        command = self.disruption.step(now_ms)
+        command = self.disruption.step(now_ms) if self._disrupts else None
         if command is not None:
             self._start(command, now_ms)
         self._terminate(now_ms)
@@ -119,7 +123,7 @@ class Karpenter:
 
     def next_due_ms(self, now_ms: int) -> int:
         """When `step` has something to do, as far as is known now."""
-        due = [self.disruption.next_due_ms()]
+        due = [self.disruption.next_due_ms()] if self._disrupts else [now_ms + IDLE_MS]
         if self._batch is not None:
             due.append(self._batch_ends_ms(self._batch))
         if self._retry_ms is not None:

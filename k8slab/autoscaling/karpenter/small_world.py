@@ -52,8 +52,8 @@ Happening = Callable[[str, str, str], None]
 class SmallWorld:
     """Applications by name, each with as many Pods as `scale` said; see the module.
 
-    `types`: what the cloud sells. `capacity` and `timings`: as for `Cloud`. `pdbs`: their `disruptionsAllowed` is kept
-    up to date from `minAvailable` or `maxUnavailable`, in numbers.
+    `types`: what the cloud sells. `timings`: as for `Cloud`, `spot_to_spot` and `disrupts` as for `Karpenter`. `pdbs`:
+    their `disruptionsAllowed` is kept up to date from `minAvailable` or `maxUnavailable`, in numbers.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class SmallWorld:
         daemons: Iterable[Object] = (),
         pdbs: Iterable[Object] = (),
         spot_to_spot: bool = False,
+        disrupts: bool = True,
         timings: CloudTimings | None = None,
         tell: Happening | None = None,
     ) -> None:
@@ -72,7 +73,9 @@ class SmallWorld:
         self.cloud = Cloud(types, random.Random(f"{seed}/cloud"), timings=timings)
         self.state = ClusterState(map(NodePool.parse, pools), Catalogue(types), daemons=daemons)
         self._tell: Happening = tell or (lambda kind, about, message: None)
-        self.karpenter = Karpenter(self.state, self.cloud, spot_to_spot=spot_to_spot, tell=self._decided)
+        self.karpenter = Karpenter(
+            self.state, self.cloud, spot_to_spot=spot_to_spot, disrupts=disrupts, tell=self._decided
+        )
         self.framework = Framework.from_profile()
         self.pods: dict[str, Object] = {}
         self._pdbs = list(pdbs)
