@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from k8slab.drill.admission import admission
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
@@ -29,6 +30,7 @@ TOPICS: dict[str, Generator] = {
     "selectors": selectors,
     "requests-qos": requests_qos,
     "resource-version": resource_version,
+    "admission": admission,
     "workqueue-delays": workqueue_delays,
     "rollout": rollout,
     "filters": filters,
@@ -45,6 +47,7 @@ TITLES: dict[str, str] = {
     "selectors": "Label selectors",
     "requests-qos": "Requests and QoS",
     "resource-version": "resourceVersion",
+    "admission": "Admission webhooks",
     "workqueue-delays": "Work queues and delays",
     "rollout": "Rollout arithmetic",
     "filters": "Filters",

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from k8slab.drill import TITLES, TOPICS, Drill, drill
 from k8slab.drill.answers import FORMS, normal
 from tests.counts import examples
-from tests.property import drill_twins, drill_twins_etcd, drill_twins_scheduling
+from tests.property import drill_twins, drill_twins_admission, drill_twins_etcd, drill_twins_scheduling
 
-TWINS = drill_twins.TWINS | drill_twins_etcd.TWINS | drill_twins_scheduling.TWINS
+TWINS = drill_twins.TWINS | drill_twins_etcd.TWINS | drill_twins_scheduling.TWINS | drill_twins_admission.TWINS
 
 SEEDS = range(examples(300, 3000))
 each_topic = pytest.mark.parametrize("topic", TOPICS)
