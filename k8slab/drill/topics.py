@@ -9,6 +9,7 @@ import random
 from dataclasses import replace
 
 from k8slab.drill.addresses import addresses
+from k8slab.drill.admission import admission
 from k8slab.drill.eviction import eviction
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
@@ -32,6 +33,7 @@ TOPICS: dict[str, Generator] = {
     "selectors": selectors,
     "requests-qos": requests_qos,
     "resource-version": resource_version,
+    "admission": admission,
     "workqueue-delays": workqueue_delays,
     "rollout": rollout,
     "filters": filters,
@@ -51,6 +53,7 @@ TITLES: dict[str, str] = {
     "selectors": "Label selectors",
     "requests-qos": "Requests and QoS",
     "resource-version": "resourceVersion",
+    "admission": "Admission webhooks",
     "workqueue-delays": "Work queues and delays",
     "rollout": "Rollout arithmetic",
     "filters": "Filters",

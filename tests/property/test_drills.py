@@ -20,6 +20,7 @@ from tests.counts import examples
 from tests.property import (
     drill_twins,
     drill_twins_addresses,
+    drill_twins_admission,
     drill_twins_etcd,
     drill_twins_node,
     drill_twins_scaling,
@@ -29,6 +30,7 @@ from tests.property import (
 TWINS = (
     drill_twins.TWINS
     | drill_twins_addresses.TWINS
+    | drill_twins_admission.TWINS
     | drill_twins_etcd.TWINS
     | drill_twins_node.TWINS
     | drill_twins_scaling.TWINS

@@ -9,8 +9,8 @@ from k8slab.drill import TOPICS, drill
 
 def test_the_topics_are_those_of_the_book() -> None:
     assert list(TOPICS) == [
-        "quantities", "selectors", "requests-qos", "resource-version", "workqueue-delays", "rollout", "filters",
-        "scores", "failed-scheduling", "preemption", "eviction", "raft", "mvcc", "addresses", "hpa",
+        "quantities", "selectors", "requests-qos", "resource-version", "admission", "workqueue-delays", "rollout",
+        "filters", "scores", "failed-scheduling", "preemption", "eviction", "raft", "mvcc", "addresses", "hpa",
     ]  # fmt: skip
 
 
