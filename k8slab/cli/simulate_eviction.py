@@ -204,6 +204,8 @@ def _machine(manifest: Object, args: argparse.Namespace, config: dict[str, Any])
         spare = Quantity.parse(node_resources(node)[1]["memory"]) - quantity(allocatable)
         reserved = spare if spare.sign > 0 else reserved
     system = args.system if args.system is not None else str(reserved)
+    if Quantity.parse(system).value() >= Quantity.parse(memory).value():
+        raise ValueError(f"--system {system}: expected less than the Node's memory, {memory}")
     if args.system is None:
         notes.append(f"the machine's own programs are taken to use {_short(Quantity.parse(system).value())}")
     return replace(node, reserved_memory=str(reserved), system_memory=system), notes

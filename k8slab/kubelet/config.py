@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.objects import Object
-from k8slab.api.quantity import Quantity
+from k8slab.api.quantity import Quantity, value
 from k8slab.kubelet.eviction.config import EvictionConfig
 from k8slab.kubelet.usage import NOTHING, ONE, Growth, parse_growth
 
@@ -84,6 +84,8 @@ class NodeConfig:
             _bytes(name, getattr(self, name))
         if self.image_fs:
             _bytes("image_fs", self.image_fs)
+        if value(self.system_memory) >= value(self.memory):
+            raise ValueError(f"system_memory: {self.system_memory!r}: expected less than the memory, {self.memory}")
         for name in ("inodes", "max_pid"):
             if isinstance(count := getattr(self, name), bool) or not isinstance(count, int) or count < 1:
                 raise ValueError(f"{name}: {count!r}: expected a number above 0")
@@ -172,10 +174,10 @@ def _notes(pod: Object, container: Object) -> dict[str, str]:
     own = f"{container['name']}."
     plain: dict[str, str] = {}
     named: dict[str, str] = {}
-    for key, value in (pod["metadata"].get("annotations") or {}).items():
+    for key, text in (pod["metadata"].get("annotations") or {}).items():
         if key.startswith(_PREFIX):
             name = key.removeprefix(_PREFIX)
-            (named if name.startswith(own) else plain)[name.removeprefix(own)] = value
+            (named if name.startswith(own) else plain)[name.removeprefix(own)] = text
     is_sidecar = container.get("restartPolicy") == "Always"
     return named if is_sidecar else {**plain, **named}
 

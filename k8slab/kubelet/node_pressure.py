@@ -254,7 +254,7 @@ class NodePressure:
 
     def _order_now(self) -> tuple[tuple[str, str], ...]:
         ranking = self.ranking()
-        following = [*ranking[1:], None]
+        following = [*ranking[1:], None][: len(ranking)]
         pairs = zip(ranking, following, strict=True)
         return tuple((_key(one.pod), one.before(other) if other is not None else "") for one, other in pairs)
 

@@ -189,10 +189,22 @@ def when_memory_is_full(runtime: ContainerRuntime, now_ms: int) -> int | None:
 
     Use only grows while the same containers run, so the moment is found by halving. None: not within thirty days.
     """
-    groups, total = _cgroups(runtime), value(runtime.node.memory)
+    limits = {group.path: group.memory_max for group in _cgroups(runtime) if group.memory_max is not None}
+    limits["/"] = value(runtime.node.memory)
+    system = value(runtime.node.system_memory)
+    rows = []
+    for sandbox in runtime.sandboxes.values():
+        inside = [path for path in ("/", "/kubepods", _cgroup_path(sandbox)) if path in limits]
+        rows += [(inside, one.started_ms or 0, one.behaviour.memory) for one in _up(sandbox)]
 
     def is_full(at_ms: int) -> bool:
-        return out_of_memory(_processes(runtime, at_ms), groups, total) is not None
+        used = dict.fromkeys(limits, 0)
+        used["/"] = system
+        for inside, started_ms, memory in rows:
+            amount = memory.at(at_ms - started_ms)
+            for path in inside:
+                used[path] += amount
+        return any(used[path] > most for path, most in limits.items())
 
     if is_full(now_ms):
         return now_ms

@@ -19,6 +19,7 @@ tables, no NUMA nodes, no reserve for a process that exits already.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -96,8 +97,16 @@ def _contains(path: str, process: Process) -> bool:
     return path == "/" or process.cgroup == path or process.cgroup.startswith(f"{path}/")
 
 
-def _usage(path: str, processes: Iterable[Process]) -> int:
-    return sum(p.rss for p in processes if _contains(path, p))
+def _usage(processes: Iterable[Process]) -> Counter[str]:
+    """What each cgroup holds, with those inside it."""
+    used: Counter[str] = Counter()
+    for process in processes:
+        used["/"] += process.rss
+        path = process.cgroup if process.cgroup != "/" else ""
+        while path:
+            used[path] += process.rss
+            path = path.rpartition("/")[0]
+    return used
 
 
 def out_of_memory(
@@ -113,14 +122,15 @@ def out_of_memory(
         raise ValueError(f"total_bytes {total_bytes}: expected the machine's memory, at least a page of {PAGE} bytes")
     groups = sorted(cgroups, key=lambda group: -group.path.count("/"))
     asking = next((p for p in processes if p.pid == wanted_by), None)
-    full = [g for g in groups if g.memory_max is not None and _usage(g.path, processes) > g.memory_max]
+    used = _usage(processes)
+    full = [g for g in groups if g.memory_max is not None and used[g.path] > g.memory_max]
     full.sort(key=lambda g: asking is None or not _contains(g.path, asking))
     for group in full:
         assert group.memory_max is not None
         kill = _kill("CONSTRAINT_MEMCG", group.path, processes, groups, max(group.memory_max, PAGE))
         if kill is not None:
             return kill
-    if _usage("/", processes) > total_bytes:
+    if used["/"] > total_bytes:
         return _kill("CONSTRAINT_NONE", "/", processes, groups, total_bytes)
     return None
 

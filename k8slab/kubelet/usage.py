@@ -58,4 +58,6 @@ def parse_growth(text: str) -> Growth | None:
     except ValueError:
         return None
     start, per_second, most = amounts
+    if min(amount or 0 for amount in amounts) < 0:  # more than an int64 holds has wrapped round
+        return None
     return Growth(start or 0, per_second or 0, most)

@@ -9,7 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from k8slab.kubelet import NodeConfig, NodePressure, Use
 from k8slab.kubelet.eviction import MEMORY_CRITERIA, PID_CRITERIA, PodStats, rank
+from k8slab.kubelet.node_usage import oom_kill_at, when_memory_is_full
 from k8slab.kubelet.oom_killer import Cgroup, Process, oom_badness, out_of_memory
 from k8slab.kubelet.usage import Growth, parse_growth
 
@@ -119,3 +121,26 @@ def test_the_kernel_kills_the_greatest_badness_and_only_when_something_is_full(
     assert not [p for p in mortal if p.cgroup.startswith("/in")] or (
         sum(p.rss for p in left if p.cgroup.startswith("/in")) <= limit * PAGE
     )
+
+
+USES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 20), st.none() | st.integers(100, 400)), max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(USES, st.integers(0, 200))
+def test_the_moment_at_which_memory_is_full_is_the_first_at_which_somebody_dies(
+    rows: list[tuple[int, int, int | None]], system: int
+) -> None:
+    uses, pods = {}, []
+    for number, (start, speed, limit) in enumerate(rows):
+        resources = {"limits": {"memory": f"{limit}Mi"}} if limit is not None else {}
+        spec = {"containers": [{"name": "c"}], **({"resources": resources} if resources else {})}
+        pods.append({"metadata": {"name": f"p{number}"}, "spec": spec})
+        uses[f"default/p{number}"] = Use(memory=Growth(start << 20, speed << 20))
+    thing = NodePressure(NodeConfig("n", memory="1Gi", system_memory=f"{system}Mi"), pods, uses)
+    at = when_memory_is_full(thing.runtime, 0)
+    if at is None:
+        assert oom_kill_at(thing.runtime, 86_400_000) is None
+    else:
+        assert oom_kill_at(thing.runtime, at) is not None
+        assert at == 0 or oom_kill_at(thing.runtime, at - 1) is None

@@ -249,7 +249,7 @@ def test_an_import_from_standard_input(k8slab: Run, monkeypatch: pytest.MonkeyPa
             "chapter 'glossary': expected one of intro, how-to-read, one-deployment",
         ),
         (["--done", "quiz", "objects"], 2, "; did you mean objects-and-apis?"),
-        (["--done", "quiz", "none"], 2, "quiz 'none': expected one of affinity-and-spread, bug-museum, "),
+        (["--done", "quiz", "none"], 2, "quiz 'none': expected one of admission, affinity-and-spread, bug-museum, "),
         (["--done", "drill", "paxos/1"], 2, "drill 'paxos': expected one of quantities, selectors"),
         (["--done", "drill", "rollout"], 2, "drill 'rollout': expected TOPIC/SEED, such as rollout/1"),
         (["--done", "drill", "rollout/"], 2, "seed '': expected a number"),

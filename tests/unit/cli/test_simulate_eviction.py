@@ -132,6 +132,9 @@ def test_a_static_pod_is_passed_over(k8slab: Run, tmp_path: Path) -> None:
         pytest.param(("--node", "x"), "--node 'x': expected one of node-a", id="an unknown Node"),
         pytest.param(("--use", "nobody=1Mi"), "'nobody=1Mi': no such Pod and container on the Node", id="no such Pod"),
         pytest.param(("--use", "web:x=1Mi"), "'web:x=1Mi': no such Pod and container", id="no such container"),
+        pytest.param(
+            ("--system", "9Gi"), "--system 9Gi: expected less than the Node's memory, 8Gi", id="no room at all"
+        ),
         pytest.param(("--top", EXAMPLE), "line 1: expected what kubectl top pods prints", id="no output of top"),
         pytest.param(("--config", EXAMPLE), "expected one object of kind KubeletConfiguration", id="another kind"),
         pytest.param(("--config", "nope.yaml"), "nope.yaml: No such file or directory", id="no such file"),

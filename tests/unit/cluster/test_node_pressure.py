@@ -280,6 +280,11 @@ def test_a_node_with_cgroup_v1_does_not_come_up() -> None:
             {"kubelet_config": {}, "memory": "lots"}, "memory: 'lots': expected a text such as '16Gi'", id="memory"
         ),
         pytest.param({"kubelet_config": {}, "image_fs": "-1"}, "image_fs: '-1'", id="image_fs"),
+        pytest.param(
+            {"kubelet_config": {}, "memory": "1Gi", "system_memory": "2Gi"},
+            "system_memory: '2Gi': expected less than the memory, 1Gi",
+            id="system_memory",
+        ),
         pytest.param({"kubelet_config": {}, "max_pid": 0}, "max_pid: 0: expected a number above 0", id="max_pid"),
     ],
 )
@@ -287,3 +292,15 @@ def test_a_wrong_node_is_refused_in_a_sentence(config: dict[str, Any], words: st
     with pytest.raises(ValueError) as error:
         NodeConfig("n", **config)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "much", "-1Mi", "1Mi-1Mi/s", "9223372036854775808", "1e99", "1Mi+1Mi", "\u0661Mi"]
+)
+def test_an_annotation_that_cannot_be_read_is_no_use(text: str) -> None:
+    cluster = Cluster(nodes=[node()], seed=7)
+    cluster.apply([pod("web", memory=text)])
+    cluster.run(for_ms=20_000)
+    assert cluster.object("pod/web")["status"]["phase"] == "Running"
+    assert events(cluster, "eviction", "kernel") == []
+    cluster.close()

@@ -94,3 +94,8 @@ def test_equal_runs_have_equal_traces() -> None:
     first.run()
     second.run()
     assert first.trace.to_jsonl() == second.trace.to_jsonl()
+
+
+def test_a_node_without_pods_has_nobody_to_evict() -> None:
+    answer = NodePressure(NODE, [], for_ms=20_000).run()
+    assert (answer.steps, answer.order, answer.left) == ((), (), ())
