@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from k8slab.network import LeaseStore, SandboxNetwork
 from k8slab.network.plugins.host_local.allocator import candidates
 from k8slab.network.plugins.host_local.config import DEFAULT_DATA_DIR, load_ipam_config
-from k8slab.sim import Trace
+from k8slab.sim import Loop, Trace
 
 if TYPE_CHECKING:
     from k8slab.cluster.cluster import Cluster
@@ -40,12 +40,17 @@ class AddressMap:
     """
 
     views = ("addresses", "lanes")
+    looks_within = True  # several plugins run in one action
     title = "Who has which address"
 
     def __init__(self, cluster: Cluster) -> None:
         if cluster.fabric is None:
             raise ValueError("cluster: it has no CNI plugins, expected Cluster(cni='bridge')")
         self.cluster = cluster
+
+    @property
+    def loop(self) -> Loop:
+        return self.cluster.loop
 
     @property
     def trace(self) -> Trace:
