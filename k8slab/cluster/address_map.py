@@ -19,7 +19,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, ip_network
 from typing import TYPE_CHECKING, Any
 
-from k8slab.sim import Trace
+from k8slab.sim import Loop, Trace
 
 if TYPE_CHECKING:
     from k8slab.cluster.cluster import Cluster
@@ -38,12 +38,17 @@ class AddressMap:
     """
 
     views = ("addresses", "lanes")
+    looks_within = True  # several plugins run in one action
     title = "Who has which address"
 
     def __init__(self, cluster: Cluster) -> None:
         if cluster.fabric is None:
             raise ValueError("cluster: it has no CNI plugins, expected Cluster(cni='bridge')")
         self.cluster = cluster
+
+    @property
+    def loop(self) -> Loop:
+        return self.cluster.loop
 
     @property
     def trace(self) -> Trace:

@@ -116,9 +116,10 @@ class SandboxNetwork:
         self._ask = network if callable(network) else lambda: None
         self.machine = fabric.machines[node]
         install_plugins(self.machine)
-        self.machine.programs.on_run = self._heard
+        self.machine.programs.on_start, self.machine.programs.on_run = self._starts, self._ended
         self.cni = CNIConfig(self.machine.programs, self.machine.files)
         self.sandboxes: dict[str, Sandbox] = {}
+        self._making: Sandbox | None = None
         self.last_error = ""
         self._emit = emit or (lambda kind, lane, **data: None)
         self._rng = rng or self.machine.rng
@@ -158,11 +159,20 @@ class SandboxNetwork:
         netns = f"/var/run/netns/cni-{_uuid(self._rng)}"
         conf = RuntimeConf(sandbox_id, netns, "eth0", _labels(pod, sandbox_id), capabilities)
         sandbox = Sandbox(uid, self._key, sandbox_id, netns, conf)
+        self._making = sandbox
+        try:
+            return self._make(sandbox, network)
+        finally:
+            self._making = None
+
+    def _make(self, sandbox: Sandbox, network: NetworkConfigList) -> tuple[str, ...]:
+        """The namespace, the plugins, the sandbox; what was made goes again when one of them fails."""
+        netns, sandbox_id = sandbox.netns, sandbox.id
         self.machine.new_namespace(netns)
         self._tell("netns.add", netns=netns.rpartition("/")[2])
         try:
             self.cni.add(_LO, RuntimeConf(sandbox_id, netns, "lo"))
-            sandbox.result = self.cni.add(network, conf)
+            sandbox.result = self.cni.add(network, sandbox.conf)
         except CNIError as error:
             self._take_down(sandbox)
             return self._failed(sandbox_id, str(error))
@@ -171,7 +181,7 @@ class SandboxNetwork:
         if not addresses:
             self._take_down(sandbox)
             return self._failed(sandbox_id, "", f'failed to find network info for sandbox "{sandbox_id}"')
-        self.sandboxes[uid] = sandbox
+        self.sandboxes[sandbox.uid] = sandbox
         self._tell("sandbox.start", ip=addresses[0])
         return tuple(addresses)
 
@@ -243,7 +253,8 @@ class SandboxNetwork:
 
     def owners(self) -> dict[str, str]:
         """By leased address the Pod that has it; "" for a leak: no sandbox is known to have it."""
-        by_id = {sandbox.id: sandbox.key for sandbox in self.sandboxes.values()}
+        known = [*self.sandboxes.values(), *([self._making] if self._making is not None else [])]
+        by_id = {sandbox.id: sandbox.key for sandbox in known}
         return {str(lease.address): by_id.get(lease.container_id, "") for lease in self.leases()}
 
     # -- inside ------------------------------------------------------------------------------------
@@ -251,15 +262,15 @@ class SandboxNetwork:
     def _tell(self, kind: str, **data: Any) -> None:
         self._emit(kind, f"runtime/{self.node}", node=self.node, key=self._key or "all Pods", **data)
 
-    def _heard(self, run: Execution) -> None:
-        if run.command == "VERSION":
-            return
-        who = run.caller or "the runtime"
-        if run.failed:
+    def _starts(self, program: str, command: str, caller: str) -> None:
+        if command != "VERSION":
+            self._tell("cni.exec", command=command, plugin=program, caller=caller or "the runtime")
+
+    def _ended(self, run: Execution) -> None:
+        if run.failed and run.command != "VERSION":
             said = json.loads(run.end.stdout or b"{}").get("msg", "")
+            who = run.caller or "the runtime"
             self._tell("cni.fail", command=run.command, plugin=run.program, caller=who, message=said)
-        else:
-            self._tell("cni.exec", command=run.command, plugin=run.program, caller=who)
 
     def check_invariants(self) -> None:
         """AssertionError: two sandboxes have one address, or one that is not leased to them."""

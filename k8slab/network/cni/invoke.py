@@ -48,12 +48,14 @@ class Execution:
 
 
 class Executables:
-    """The programs of one machine. `on_run` hears of each run after its end; `runs` keeps the last `keep` of them."""
+    """The programs of one machine. `on_start` hears of each run before it (program, command, caller), `on_run` after
+    its end; `runs` keeps the last `keep` of them."""
 
-    def __init__(self, *, on_run: Callable[[Execution], None] | None = None, keep: int = 200) -> None:
+    def __init__(self, *, keep: int = 200) -> None:
         self.programs: dict[str, Program] = {}
         self.runs: deque[Execution] = deque(maxlen=keep)
-        self.on_run = on_run
+        self.on_start: Callable[[str, str, str], None] | None = None
+        self.on_run: Callable[[Execution], None] | None = None
 
     def install(self, folder: str, name: str, program: Program) -> None:
         """Put a program into a folder."""
@@ -75,11 +77,14 @@ class Executables:
 
     def execute(self, path: str, env: Mapping[str, str], stdin: bytes, *, caller: str = "") -> Exit:
         """Run one. CNIError with its code and text when it ends with another exit code than 0."""
+        name, command = path.rpartition("/")[2], env.get("CNI_COMMAND", "")
+        if self.on_start is not None:
+            self.on_start(name, command, caller)
         end = self.programs[path](env, stdin)
         run = Execution(
             caller,
-            program=path.rpartition("/")[2],
-            command=env.get("CNI_COMMAND", ""),
+            program=name,
+            command=command,
             container_id=env.get("CNI_CONTAINERID", ""),
             if_name=env.get("CNI_IFNAME", ""),
             stdin=stdin,

@@ -11,7 +11,8 @@ register("addresses", { label: "Addresses", css: `.adr{stroke:var(--ink)}
 .lastm{fill:var(--ink)}
 .off{fill:none;stroke:var(--ink);stroke-width:2.4}`, mount(host, ctx) {
   const say = (x, y, what, cls = "", anchor = "start") => s("text", { x, y, class: cls, "text-anchor": anchor }, what);
-  const fit = (v, room) => (v.length * 7 > room ? v.slice(0, Math.max(1, Math.floor(room / 7) - 1)) + "\u2026" : v);
+  // a long name keeps its beginning and its end, by which the Pods of one owner differ
+  const fit = (v, room, n = Math.floor(room / 8.4)) => (v.length <= n ? v : v.slice(0, Math.max(1, n - 6)) + "\u2026" + v.slice(-5));
   const WORD = { free: "free", gateway: "gateway", held: "", leak: "leaked", down: "no power", twice: "" };
   return { update() {
     const S = ctx.state.addresses, B = ctx.before.addresses, W = ctx.width, thin = W < 560, g = [], told = [];

@@ -86,3 +86,23 @@ def test_a_list_without_host_local_has_no_map_and_a_cluster_without_cni_is_refus
     with pytest.raises(ValueError, match="it has no CNI plugins"):
         AddressMap(plain)
     plain.close()
+
+
+def test_each_step_shows_the_addresses_as_they_were_then() -> None:
+    cluster = Cluster(nodes=[small_node()], cni="bridge")
+    cluster.apply(pod("a"), wait=False)
+    stepper = Stepper(AddressMap(cluster), for_ms=2_000, only=["runtime/node-1"])
+    seen = {}
+    for moment in stepper._recorder.moments:
+        cell = moment.state["addresses"]["node-1"]["cells"]["10.244.1.2"]
+        if moment.event.kind in ("cni.exec", "netns.add", "sandbox.start"):
+            seen[moment.event.data.get("plugin", moment.event.kind)] = cell["s"]
+    assert seen == {
+        "netns.add": "free",
+        "loopback": "free",
+        "bridge": "free",
+        "host-local": "held",
+        "portmap": "held",
+        "bandwidth": "held",
+        "sandbox.start": "held",
+    }

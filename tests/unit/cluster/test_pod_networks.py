@@ -82,7 +82,7 @@ def test_the_runtime_runs_the_plugins_before_it_starts_the_sandbox() -> None:
     kinds = [event.kind for event in seen]
     assert kinds == ["netns.add", *["cni.exec"] * 5, "sandbox.start", "container.start"]
     callers = [event.data["caller"] for event in seen if event.kind == "cni.exec"]
-    assert callers == ["the runtime", "bridge", "the runtime", "the runtime", "the runtime"]
+    assert callers == ["the runtime", "the runtime", "bridge", "the runtime", "the runtime"]
 
 
 def test_a_pod_on_the_hosts_network_gets_no_namespace() -> None:

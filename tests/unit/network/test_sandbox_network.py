@@ -22,10 +22,8 @@ class Told:
         self.events.append((kind, lane, data))
 
     def words(self) -> list[str]:
-        return [
-            f"{data['command']} {data['plugin']} by {data['caller']}" if kind.startswith("cni") else kind
-            for kind, _, data in self.events
-        ]
+        told = {"cni.exec": "{command} {plugin} by {caller}", "cni.fail": "{plugin} fails"}
+        return [told.get(kind, kind).format(**data) for kind, _, data in self.events]
 
 
 def runtime(cidr: str = "10.244.1.0/24", cni: Any = "bridge") -> tuple[SandboxNetwork, Told]:
@@ -40,8 +38,8 @@ def test_the_namespace_comes_first_then_the_plugins_and_last_the_sandbox() -> No
     assert told.words() == [
         "netns.add",
         "ADD loopback by the runtime",
-        "ADD host-local by bridge",
         "ADD bridge by the runtime",
+        "ADD host-local by bridge",
         "ADD portmap by the runtime",
         "ADD bandwidth by the runtime",
         "sandbox.start",
@@ -59,12 +57,14 @@ def test_when_add_fails_no_sandbox_is_started_and_nothing_is_left() -> None:
     assert told.words() == [
         "netns.add",
         "ADD loopback by the runtime",
-        "ADD host-local by bridge",
         "ADD bridge by the runtime",
+        "ADD host-local by bridge",
+        "host-local fails",
+        "bridge fails",
         "DEL bandwidth by the runtime",
         "DEL portmap by the runtime",
-        "DEL host-local by bridge",
         "DEL bridge by the runtime",
+        "DEL host-local by bridge",
         "DEL loopback by the runtime",
         "netns.remove",
     ]
