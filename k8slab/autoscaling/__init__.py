@@ -20,6 +20,17 @@ Simplified: no vertical autoscaler.
 """
 
 import k8slab.autoscaling.kinds  # noqa: F401
+from k8slab.autoscaling.cloud import Cloud, Instance, InstanceType, Pool, catalogue
+from k8slab.autoscaling.cluster_autoscaler import (
+    AutoscalingOptions,
+    ClusterAutoscaler,
+    NodeGroup,
+    NodeGroupConfig,
+    PackingStory,
+    RemovalStory,
+    StaticAutoscaler,
+)
+from k8slab.autoscaling.gpu import Allocator, ColdStart, GpuNode, MigGpu, Placer, QueueScaler, Task, TimeSlicing
 from k8slab.autoscaling.hpa import (
     Bounds,
     Decision,
@@ -35,24 +46,50 @@ from k8slab.autoscaling.hpa import (
 from k8slab.autoscaling.hpa.metrics import CustomMetrics, ExternalMetrics, MetricsServer
 from k8slab.autoscaling.hpa.simulation import LoadPoint, Run, Workload, simulate
 from k8slab.autoscaling.hpa.story import AutoscalerStory
+from k8slab.autoscaling.karpenter import Karpenter, KarpenterStory, NodeClaim, NodePool, Requirements
 
 __all__ = [
+    "Allocator",
     "AutoscalerStory",
+    "AutoscalingOptions",
     "Bounds",
+    "Cloud",
+    "ClusterAutoscaler",
+    "ColdStart",
     "CustomMetrics",
     "Decision",
     "ExternalMetrics",
+    "GpuNode",
     "History",
     "HorizontalController",
     "HorizontalPodAutoscaler",
+    "Instance",
+    "InstanceType",
+    "Karpenter",
+    "KarpenterStory",
     "LoadPoint",
     "MetricsServer",
+    "MigGpu",
+    "NodeClaim",
+    "NodeGroup",
+    "NodeGroupConfig",
+    "NodePool",
+    "PackingStory",
+    "Placer",
     "PodFacts",
     "PodMetric",
+    "Pool",
+    "QueueScaler",
+    "RemovalStory",
     "ReplicaCalculator",
+    "Requirements",
     "Run",
     "Scale",
+    "StaticAutoscaler",
+    "Task",
+    "TimeSlicing",
     "Tolerances",
     "Workload",
+    "catalogue",
     "simulate",
 ]

@@ -37,6 +37,7 @@ from k8slab.network.cni.skeleton import Exit, Invocation, Plugin, run
 from k8slab.network.fabric.machine import Fabric, Machine
 from k8slab.network.fabric.walk import Hop, Walk, exchange, send
 from k8slab.network.fabric.walk_story import WalkStory
+from k8slab.network.ipam import Datastore, IPAMClient, IPAMConfig, IPPool, LeakFinder
 from k8slab.network.plugins.bandwidth import Bandwidth
 from k8slab.network.plugins.bridge import Bridge
 from k8slab.network.plugins.host_local import HostLocal
@@ -55,6 +56,7 @@ __all__ = [
     "CNIConfig",
     "CNIError",
     "Code",
+    "Datastore",
     "Executables",
     "Execution",
     "Exit",
@@ -62,9 +64,13 @@ __all__ = [
     "Files",
     "Hop",
     "HostLocal",
+    "IPAMClient",
+    "IPAMConfig",
     "IPConfig",
+    "IPPool",
     "Interface",
     "Invocation",
+    "LeakFinder",
     "Lease",
     "LeaseStore",
     "Loopback",
