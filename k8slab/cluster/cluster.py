@@ -41,6 +41,7 @@ from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
 from k8slab.cluster.node import Machine, node_configs
+from k8slab.cluster.on_request import node_autoscaling_for, pod_networks_for
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
@@ -67,8 +68,7 @@ from k8slab.sim.clock import Clock
 from k8slab.sim.collector import rare_collections
 
 if TYPE_CHECKING:
-    from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig, NodeAutoscaling
-    from k8slab.network import Fabric, SandboxNetwork
+    from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig
     from k8slab.table import Table
 
 __all__ = ["Cluster"]
@@ -140,18 +140,9 @@ class Cluster:
         self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
-        self.fabric: Fabric | None = None
-        self.networks: dict[str, SandboxNetwork] = {}
-        if cni is not None:
-            from k8slab.cluster.networks import pod_networks  # only where it is wanted: import k8slab stays quick
-
-            self.fabric, self.networks = pod_networks(self.loop, configs, cni, options, lambda: self.mirror)
+        self.fabric, self.networks = pod_networks_for(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
-        self.node_autoscaling: NodeAutoscaling | None = None
-        if cluster_autoscaler is not None:
-            from k8slab.cluster.node_autoscaling import autoscaled
-
-            self.node_autoscaling = autoscaled(self.loop, cluster_autoscaler, own, cni)
+        self.node_autoscaling = node_autoscaling_for(self.loop, cluster_autoscaler, own, cni)
         given: dict[str, Any] = {"options": options or {}, **counts, **own}
         self.control_plane = ControlPlane(
             self.loop, latency=profile, features=self.features, network=self.network, **given
