@@ -35,11 +35,11 @@ from k8slab.api.manifests import Manifest
 from k8slab.api.objects import Object, thaw
 from k8slab.api.scheme import NAMESPACES, PODS, SCHEME
 from k8slab.client import SimulatedHTTP
-from k8slab.cluster.apply import MAX_REPLICAS, ApplyError, ApplyResult, apply_manifests, references
+from k8slab.cluster.apply import ApplyError, ApplyResult, apply_manifests, references
 from k8slab.cluster.control_plane import ControllerFactory, ControlPlane, SchedulerFactory, left_out
 from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
-from k8slab.cluster.inputs import check_arguments, plain_data, scheduler_configuration, scheduler_options
+from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
 from k8slab.cluster.networks import pod_networks
 from k8slab.cluster.node import Machine, node_configs
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
@@ -276,25 +276,13 @@ class Cluster:
         from k8slab.api.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 
         target = self._reference(reference, namespace)
-        if not isinstance(patch, Mapping):
-            raise TypeError(f"patch: {patch!r}: expected a mapping, such as {{'spec': {{'replicas': 2}}}}")
-        patch = plain_data("patch", patch)
-        spec = patch.get("spec")
-        replicas = spec.get("replicas") if isinstance(spec, dict) else None
-        if isinstance(replicas, int) and replicas > MAX_REPLICAS:
-            raise ValueError(f"spec.replicas {replicas}: expected at most {MAX_REPLICAS} (this simulation's limit)")
-        self._input(
-            "patch",
-            {"reference": reference, "patch": patch, "namespace": namespace, "subresource": subresource},
-        )
+        patch = checked_patch(patch)
+        args = {"reference": reference, "patch": patch, "namespace": namespace, "subresource": subresource}
+        self._input("patch", args)
         kind = STRATEGIC_MERGE_PATCH if target.info.gvk in SCHEME else MERGE_PATCH
-        return thaw(  # type: ignore[no-any-return]
-            self._do(
-                self._client.patch(
-                    target.info.gvr, target.name, patch, target.namespace, patch_type=kind, subresource=subresource
-                )
-            )
-        )
+        gvr, name, home = target.info.gvr, target.name, target.namespace
+        job = self._client.patch(gvr, name, patch, home, patch_type=kind, subresource=subresource)
+        return thaw(self._do(job))  # type: ignore[no-any-return]
 
     def scale(self, reference: str, replicas: int, *, namespace: str = "default") -> None:
         """Set spec.replicas through the scale subresource."""
@@ -396,22 +384,11 @@ class Cluster:
         self, resource: str, *, namespace: str = "default", all_namespaces: bool = False, wide: bool = False
     ) -> Table:
         """A table as `kubectl get` prints it: `pods`, `deploy`, `pod/web-0`, `events`."""
-        from k8slab.cluster.tables import kubectl_table  # only where tables are made: import k8slab stays quick
+        from k8slab.cluster.tables import table_of  # only where tables are made: import k8slab stays quick
 
-        if not isinstance(resource, str):
-            raise TypeError(f"resource: {resource!r}: expected a text such as pods or pod/web-0")
-        if not isinstance(namespace, str):
-            raise TypeError(f"namespace: {namespace!r}: expected a text")
-        kind, _, name = resource.partition("/")
-        info = self.control_plane.server.scheme.find(kind)
-        home = namespace if info.namespaced and not all_namespaces else ""
-        objects: list[Object] = list(self.mirror.list(info.gvr.group_resource, home))
-        if name:
-            objects = [o for o in objects if o["metadata"]["name"] == name]
-            if not objects:
-                raise KeyError(f"{info.gvr.group_resource} {name!r} does not exist in namespace {home!r}")
-        with_namespace = info.namespaced and not home
-        return kubectl_table(info, objects, self.now_ms, wide=wide, with_namespace=with_namespace)
+        scheme = self.control_plane.server.scheme
+        home = "" if all_namespaces else namespace
+        return table_of(scheme, self.mirror, resource, self.now_ms, namespace=home, wide=wide)
 
     def object(self, reference: str, *, namespace: str = "default") -> dict[str, Any]:
         """One object as the store has it, yours to change. KeyError when there is none."""

@@ -11,13 +11,14 @@ from typing import Any
 
 from k8slab.api.features import FeatureGates
 from k8slab.api.plain import UnfitError, plain_copy
+from k8slab.cluster.apply import MAX_REPLICAS
 from k8slab.controllers import OPTIONS
 from k8slab.kubelet import NodeConfig
 from k8slab.scheduler import ConfigError, Extender, KubeSchedulerConfiguration, Profile
 from k8slab.sim import Hold
 from k8slab.sim.loop import check_seed
 
-__all__ = ["check_arguments", "plain_data", "scheduler_configuration", "scheduler_options"]
+__all__ = ["check_arguments", "checked_patch", "plain_data", "scheduler_configuration", "scheduler_options"]
 
 
 PROCESSES = ("kcm", "scheduler", "kubelet", "apiserver", "etcd", "you")
@@ -31,6 +32,18 @@ def plain_data(name: str, value: Any) -> Any:
         return json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{name}: expected plain data as JSON can hold it: {_reason(value) or error}") from None
+
+
+def checked_patch(patch: Any) -> dict[str, Any]:
+    """A copy of a patch. TypeError when it is no mapping, ValueError for what cannot be sent or simulated."""
+    if not isinstance(patch, Mapping):
+        raise TypeError(f"patch: {patch!r}: expected a mapping, such as {{'spec': {{'replicas': 2}}}}")
+    copy: dict[str, Any] = plain_data("patch", patch)
+    spec = copy.get("spec")
+    replicas = spec.get("replicas") if isinstance(spec, dict) else None
+    if isinstance(replicas, int) and replicas > MAX_REPLICAS:
+        raise ValueError(f"spec.replicas {replicas}: expected at most {MAX_REPLICAS} (this simulation's limit)")
+    return copy
 
 
 def _reason(value: Any) -> str:

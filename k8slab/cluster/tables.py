@@ -9,11 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from k8slab.api.objects import Object
-from k8slab.api.scheme import ResourceInfo
+from k8slab.api.scheme import ResourceInfo, Scheme
 from k8slab.api.tables import table as server_table
+from k8slab.cluster.mirror import Mirror
 from k8slab.table import Table
 
-__all__ = ["events_table", "kubectl_table"]
+__all__ = ["events_table", "kubectl_table", "table_of"]
+
+
+def table_of(scheme: Scheme, mirror: Mirror, resource: str, now_ms: int, *, namespace: str, wide: bool) -> Table:
+    """What `kubectl get RESOURCE` prints (`pods`, `pod/web-0`); of all namespaces when `namespace` is "".
+
+    KeyError for an object that does not exist, TypeError for what is no text.
+    """
+    if not isinstance(resource, str):
+        raise TypeError(f"resource: {resource!r}: expected a text such as pods or pod/web-0")
+    if not isinstance(namespace, str):
+        raise TypeError(f"namespace: {namespace!r}: expected a text")
+    kind, _, name = resource.partition("/")
+    info = scheme.find(kind)
+    home = namespace if info.namespaced else ""
+    objects: list[Object] = list(mirror.list(info.gvr.group_resource, home))
+    if name:
+        objects = [o for o in objects if o["metadata"]["name"] == name]
+        if not objects:
+            raise KeyError(f"{info.gvr.group_resource} {name!r} does not exist in namespace {home!r}")
+    return kubectl_table(info, objects, now_ms, wide=wide, with_namespace=info.namespaced and not home)
 
 
 def kubectl_table(

@@ -11,7 +11,7 @@ import pytest
 from k8slab.lab import Limits, Problem, child, find_lab, runner, verify
 from k8slab.lab.grade import grade_folder
 from k8slab.lab.verify import setup_of
-from tests.unit.lab.test_grade import Here, hand_in
+from tests.labs.test_grade import Here, hand_in
 
 LAB = find_lab("09")
 LOOPS = LAB.solution.replace(
