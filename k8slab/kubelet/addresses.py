@@ -21,7 +21,8 @@ class AddressPool:
     """
 
     def __init__(self, cidr: str) -> None:
-        network = ipaddress.ip_network(cidr)
+        self.cidr = cidr
+        self._network = network = ipaddress.ip_network(cidr)
         self._fresh = iter(network.hosts())
         first, last = next(self._fresh, network[0]), network[-1]
         self.range = f"{first}-{last - 1 if network.num_addresses > 2 and network.version == 4 else last}"
@@ -35,5 +36,6 @@ class AddressPool:
         return self._released.popleft() if self._released else None
 
     def give_back(self, address: str) -> None:
-        """`address` is free again."""
-        self._released.append(address)
+        """`address` is free again, if it is one of this network's."""
+        if ipaddress.ip_address(address) in self._network:
+            self._released.append(address)

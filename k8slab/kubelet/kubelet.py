@@ -153,6 +153,7 @@ class Kubelet:
 
     async def _report_node(self) -> None:
         node = await self.client.get(NODES, self.node.name)
+        self.runtime.update_pod_cidr((node.get("spec") or {}).get("podCIDR", ""))
         conditions = node_conditions(
             self.loop.clock.now_ms, (node.get("status") or {}).get("conditions") or (), ready=self.is_ready
         )
@@ -162,6 +163,7 @@ class Kubelet:
     async def _check_reported(self) -> None:
         """Somebody else (the node lifecycle controller) may have called this node Unknown: say otherwise."""
         node = await self._until_done(lambda: self.client.get(NODES, self.node.name))
+        self.runtime.update_pod_cidr((node.get("spec") or {}).get("podCIDR", ""))
         want = "True" if self.is_ready else "False"
         have = {c["type"]: c["status"] for c in (node.get("status") or {}).get("conditions") or []}
         if have.get("Ready") != want:

@@ -492,6 +492,11 @@ class ContainerRuntime:
         self.addresses = AddressPool(self.node.pod_cidr)
         self.network = network
 
+    def update_pod_cidr(self, cidr: str) -> None:
+        """The Node has a Pod range of its own: new sandboxes get addresses of it (CRI's UpdateRuntimeConfig)."""
+        if cidr and cidr != self.addresses.cidr:
+            self.addresses = AddressPool(cidr)
+
     def run_pod(self, pod: Object, now_ms: int) -> PodSandbox:
         """What there is of `pod` on this node, to be moved by `advance`; new if there is nothing yet."""
         uid = pod["metadata"]["uid"]

@@ -356,11 +356,11 @@ def failure(step: Step, folder: Folder) -> Broken | None:
     status, _, rest = step.result.partition(" ")
     if status == "0":
         return Broken(step.number, f"{wrong}: it ends with status 0; a failure is a status other than 0", "status")
-    if " code " not in rest:
+    if not rest.startswith("code "):
         return Broken(step.number, f"{wrong}: a failure prints an object with code and msg; here: {rest}", "no-code")
     if "without msg" in rest:
         return Broken(step.number, f"{wrong}: the object has no msg", "no-msg")
-    said = rest.partition(" code ")[2]
+    said = rest.removeprefix("code ")
     if said != str(code):
         return Broken(step.number, f"{wrong}: the code is {said}; it should be {code}", f"code-{code}")
     return None

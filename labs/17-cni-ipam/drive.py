@@ -138,10 +138,10 @@ def _read(printed):
         return "prints no JSON"
     if not isinstance(answer, dict):
         return "prints no object"
-    version = answer.get("cniVersion", "no version")
     if "code" in answer:
         has_text = isinstance(answer.get("msg"), str) and bool(answer["msg"])
-        return f"{version} code {answer['code']}{'' if has_text else ' without msg'}"
+        return f"code {answer['code']}{'' if has_text else ' without msg'}"
+    version = answer.get("cniVersion", "no version")
     if not isinstance(answer.get("ips"), list):
         return f"{version} without ips"
     ips = " ".join(f"{one.get('address')} via {one.get('gateway')}" for one in answer["ips"] if isinstance(one, dict))

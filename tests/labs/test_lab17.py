@@ -91,7 +91,7 @@ class Twin:
     def call(self, command: str, container: str, ifname: str, wrong: str = "nothing") -> str:
         status, body = self.process(command, container, ifname, wrong)
         if status:
-            return f"{status} no version code {body['code']}"
+            return f"{status} code {body['code']}"
         if body is None:
             return "0 prints nothing"
         return f"0 {body['cniVersion']} " + " ".join(f"{one['address']} via {one['gateway']}" for one in body["ips"])

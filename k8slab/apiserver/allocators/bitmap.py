@@ -34,21 +34,20 @@ class AllocationBitmap:
         self.offset = offset if offset < self.size else 0
         self.count = 0
         self._rng = rng
-        self._taken = bytearray(self.size)  # a byte an item: a search for a free one is one call
+        self._taken = bytearray()  # a byte an item, up to the last that was ever taken: a search is one call
 
     @property
     def free(self) -> int:
         return self.size - self.count
 
     def has(self, item: int) -> bool:
-        return 0 <= item < self.size and bool(self._taken[item])
+        return 0 <= item < len(self._taken) and bool(self._taken[item])
 
     def allocate(self, item: int) -> bool:
         """Take the item; False when it is taken."""
-        if self._taken[item]:
+        if self.has(item):
             return False
-        self._taken[item] = _TAKEN
-        self.count += 1
+        self._take(item)
         return True
 
     def allocate_next(self) -> int | None:
@@ -58,8 +57,7 @@ class AllocationBitmap:
         item = self._search(self.offset, self.size)
         if item < 0:
             item = self._search(0, self.offset)
-        self._taken[item] = _TAKEN
-        self.count += 1
+        self._take(item)
         return item
 
     def release(self, item: int) -> None:
@@ -94,20 +92,32 @@ class AllocationBitmap:
         if bits.bit_length() > self.size:
             raise RestoreError(f"the snapshot has item {bits.bit_length() - 1}, the range ends at {self.size - 1}")
         text = f"{bits:b}"[::-1].encode() if bits else b""
-        taken = bytearray(self.size)
-        taken[: len(text)] = text.translate(_FROM_DIGITS)
+        taken = bytearray(text.translate(_FROM_DIGITS))
         self._taken, self.count = taken, taken.count(_TAKEN)
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""
-        assert len(self._taken) == self.size, "there is a mark for every item"
+        assert len(self._taken) <= self.size, "no item beyond the range is taken"
         assert self._taken.count(_TAKEN) == self.count, "the count of taken items is their number"
-        assert self._taken.count(0) == self.free, "an item is free or taken"
+        assert self._taken.count(0) + self.count == len(self._taken), "an item is free or taken"
+
+    def _take(self, item: int) -> None:
+        if item >= len(self._taken):
+            self._taken.extend(bytes(item + 1 - len(self._taken)))
+        self._taken[item] = _TAKEN
+        self.count += 1
 
     def _search(self, begin: int, end: int) -> int:
+        """A free item between these, from a random place on and then from the beginning; -1: none."""
         start = begin + self._rng.randrange(end - begin)
-        found = self._taken.find(_NONE, start, end)
-        return found if found >= 0 else self._taken.find(_NONE, begin, start)
+        found = self._free_from(start, end)
+        return found if found >= 0 else self._free_from(begin, start)
+
+    def _free_from(self, begin: int, end: int) -> int:
+        found = self._taken.find(_NONE, begin, end)
+        if found < 0 and len(self._taken) < end:
+            return max(begin, len(self._taken))
+        return found
 
     def _digits(self) -> str:
         return self._taken.translate(_TO_DIGITS)[::-1].decode()

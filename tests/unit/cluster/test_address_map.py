@@ -33,6 +33,7 @@ def test_a_small_range_is_shown_whole_with_its_gateway_and_the_last_one_given() 
     }
     node = shown.view()["addresses"]["node-1"]
     assert (node["range"], node["size"], node["last"], node["on"]) == ("10.244.1.0/29", 5, "10.244.1.3", True)
+    cluster.close()
 
 
 def test_of_a_large_range_only_what_is_taken_and_the_next() -> None:
@@ -42,6 +43,7 @@ def test_of_a_large_range_only_what_is_taken_and_the_next() -> None:
     cluster.delete("pod/a")
     cluster.run(for_ms=40_000)
     assert cells(AddressMap(cluster)) == {"3": ("held", "b"), "4": ("free", "")}
+    cluster.close()
 
 
 def test_leaks_and_lost_power() -> None:
@@ -53,6 +55,7 @@ def test_leaks_and_lost_power() -> None:
     assert cells(shown)["2"] == ("leak", "")
     cluster.fail_node("node-1")
     assert cells(shown)["2"] == ("down", "") and shown.view()["addresses"]["node-1"]["on"] is False
+    cluster.close()
 
 
 def test_an_address_on_two_nodes() -> None:
@@ -62,6 +65,7 @@ def test_an_address_on_two_nodes() -> None:
     cluster.run()
     shown = AddressMap(cluster)
     assert cells(shown)["2"] == ("twice", "a") and cells(shown, "node-2")["2"] == ("twice", "b")
+    cluster.close()
 
 
 def test_it_can_be_stepped_through() -> None:
@@ -69,6 +73,7 @@ def test_it_can_be_stepped_through() -> None:
     cluster.apply(pod("a"), wait=False)
     stepper = Stepper(AddressMap(cluster), for_ms=2_000)
     assert stepper.frames["views"] == ["addresses", "lanes"]
+    cluster.close()
 
 
 def test_a_list_without_host_local_has_no_map_and_a_cluster_without_cni_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -42,6 +43,21 @@ def test_an_applied_service_gets_addresses_of_both_families_and_a_node_port() ->
 def test_ranges_that_cannot_be_are_refused_before_anything_starts(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Cluster(nodes=1, options=options)
+
+
+def test_pods_get_addresses_of_the_range_that_their_node_was_given() -> None:
+    cluster = Cluster(nodes=3, seed=7, options={"allocate-node-cidrs": 1, "cluster-cidr": "10.8.0.0/16"})
+    containers = [{"name": "c", "image": "web:1"}]
+    for number in range(6):
+        cluster.apply(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"}, "spec": {"containers": containers}}
+        )
+    assert cluster.run(until=cluster.all_ready, for_ms=60_000)
+    ranges = {node["metadata"]["name"]: ip_network(node["spec"]["podCIDR"]) for node in cluster.mirror.list("nodes")}
+    pods = cluster.mirror.list("pods")
+    assert len({pod["status"]["podIP"] for pod in pods}) == 6
+    assert all(ip_address(pod["status"]["podIP"]) in ranges[pod["spec"]["nodeName"]] for pod in pods)
+    cluster.close()
 
 
 def test_every_node_gets_its_part_of_the_pod_range() -> None:
