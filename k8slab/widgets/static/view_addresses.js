@@ -12,7 +12,8 @@ register("addresses", { label: "Addresses", css: `.adr{stroke:var(--ink)}
 .off{fill:none;stroke:var(--ink);stroke-width:2.4}`, mount(host, ctx) {
   const say = (x, y, what, cls = "", anchor = "start") => s("text", { x, y, class: cls, "text-anchor": anchor }, what);
   // a long name keeps its beginning and its end, by which the Pods of one owner differ
-  const fit = (v, room, n = Math.floor(room / 8.4)) => (v.length <= n ? v : v.slice(0, Math.max(1, n - 6)) + "\u2026" + v.slice(-5));
+  const wide = (v) => [...v].reduce((sum, c) => sum + (/[mw]/i.test(c) ? 12.6 : 7.4), 0);
+  const fit = (v, room, n = 9) => (wide(v) <= room ? v : n > 1 && wide(v.slice(0, n) + "\u2026" + v.slice(-5)) > room ? fit(v, room, n - 1) : v.slice(0, n) + "\u2026" + v.slice(-5));
   const WORD = { free: "free", gateway: "gateway", held: "", leak: "leaked", down: "no power", twice: "" };
   return { update() {
     const S = ctx.state.addresses, B = ctx.before.addresses, W = ctx.width, thin = W < 560, g = [], told = [];
