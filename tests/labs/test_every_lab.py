@@ -62,6 +62,7 @@ MOST_SECONDS = {
     "15": 2,
     "17": 1,
     "19": 2,
+    "20": 1,
 }
 """Of processor time in the process that judges, for a whole verification."""
 

@@ -1,0 +1,10 @@
+"""The minimum is not asked."""
+
+KILLED_BY = "waits-its-time"
+CAUSE = "min"
+CHANGES = (
+    (
+        " and left[group] > 0",
+        "",
+    ),
+)

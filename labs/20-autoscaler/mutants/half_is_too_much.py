@@ -1,0 +1,10 @@
+"""Exactly half is left out."""
+
+KILLED_BY = "empties-nodes-together"
+CAUSE = "half"
+CHANGES = (
+    (
+        '> node["cpu"]:\n            continue\n        if any',
+        '>= node["cpu"]:\n            continue\n        if any',
+    ),
+)
