@@ -19,7 +19,7 @@ register("packing", { label: "Packing", css: `.bin{fill:var(--bg);stroke:var(--r
     const bw = few ? (thin ? 58 : 84) : thin ? 38 : 48, bh = few ? 96 : 64, step = bw + (few ? 16 : 10), row = bh + (few ? 38 : 22), per = Math.max(1, Math.floor(W / step));
     let y = 14;
     const waits = Object.keys(P.wait).length;
-    g.push(say(0, y, (few ? "" : `${waits} Pod${waits === 1 ? " waits" : "s wait"}. `) + "Each node: CPU left, memory right, filled from below", "mute"));
+    g.push(say(0, y, (few ? "" : `${waits} Pod${waits === 1 ? " waits" : "s wait"}. `) + (thin ? "CPU left, memory right" : "Each node: CPU left, memory right, filled from below"), "mute"));
     y += 10;
     for (const [id, G] of Object.entries(P.groups)) {
       const word = WORD[G.s] ?? "", x = 6 + id.length * 7.6;
