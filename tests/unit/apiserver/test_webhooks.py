@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -289,6 +290,31 @@ _ASKED = "Internal error occurred: failed calling webhook"
             FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.allowed of type bool",
         ),
         (
+            whole(response={"allowed": False, "status": {"metadata": "x"}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.status.metadata "
+            "of type v1.ListMeta",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"details": ["x"]}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal array into Go struct field AdmissionReview.response.status.details "
+            "of type v1.StatusDetails",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"details": {"causes": "x"}}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.status.details."
+            "causes of type []v1.StatusCause",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"code": 1 << 40}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal number 1099511627776 into Go struct field "
+            "AdmissionReview.response.status.code of type int32",
+        ),
+        (lambda _: HTTPResponse(200, {}, b"null"), VALIDATING, INVALID + "webhook response was absent"),
+        (
             lambda _: HTTPResponse(200, {}, b"hello"),
             VALIDATING,
             FAILED + "couldn't get version/kind; json parse error: "
@@ -329,6 +355,11 @@ _ASKED = "Internal error occurred: failed calling webhook"
         "a patch of another type",
         "a patch that is not base64",
         "a text where true or false belongs",
+        "a text where a refusal's metadata belongs",
+        "a list where a refusal's details belong",
+        "a text where a refusal's causes belong",
+        "a code that is no int32",
+        "null",
         "no JSON",
         "nothing",
         "500 with a text",
@@ -348,6 +379,16 @@ def test_malformed_answers_fail_closed_or_open(hooked: Any, handler: Any, gvr: G
     open_ = hooked(h=handler)
     open_.configure(gvr, configuration("c", webhook("h", failurePolicy="Ignore")))
     assert open_.create()["metadata"]["name"] == "c"
+
+
+def test_go_reads_null_as_nothing_and_base64_over_several_lines(hooked: Any) -> None:
+    """`base64` breaks its lines after 76 characters unless it is told not to."""
+    patch = base64.encodebytes(json.dumps([{"op": "add", "path": "/data", "value": {"k": "v" * 80}}]).encode()).decode()
+    assert patch.count("\n") > 1
+    response = {"patch": patch, "patchType": "JSONPatch", "warnings": [None, ""], "auditAnnotations": {"a": None}}
+    bench = hooked(h=whole(response={**response, "status": {"details": None, "metadata": None}}))
+    bench.configure(MUTATING, configuration("c", webhook("h")))
+    assert bench.create()["data"] == {"k": "v" * 80}
 
 
 @pytest.mark.parametrize(
