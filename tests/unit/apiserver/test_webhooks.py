@@ -275,6 +275,12 @@ _ASKED = "Internal error occurred: failed calling webhook"
             "received undecodable patch in webhook response: unexpected end of JSON input",
         ),
         (
+            whole(response={"patch": base64.b64encode(b'["x"]').decode(), "patchType": "JSONPatch"}),
+            MUTATING,
+            "received undecodable patch in webhook response: "
+            "json: cannot unmarshal string into Go value of type jsonpatch.Operation",
+        ),
+        (
             whole(response={"patch": "W3t9XQ==", "patchType": "Merge"}),
             MUTATING,
             'unsupported patch type "Merge"',
@@ -287,31 +293,32 @@ _ASKED = "Internal error occurred: failed calling webhook"
         (
             whole(response={"allowed": "yes"}),
             VALIDATING,
-            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.allowed of type bool",
+            FAILED
+            + "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
         ),
         (
             whole(response={"allowed": False, "status": {"metadata": "x"}}),
             VALIDATING,
-            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.status.metadata "
+            FAILED + "json: cannot unmarshal string into Go struct field Status.response.status.metadata "
             "of type v1.ListMeta",
         ),
         (
             whole(response={"allowed": False, "status": {"details": ["x"]}}),
             VALIDATING,
-            FAILED + "json: cannot unmarshal array into Go struct field AdmissionReview.response.status.details "
+            FAILED + "json: cannot unmarshal array into Go struct field Status.response.status.details "
             "of type v1.StatusDetails",
         ),
         (
             whole(response={"allowed": False, "status": {"details": {"causes": "x"}}}),
             VALIDATING,
-            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.status.details."
+            FAILED + "json: cannot unmarshal string into Go struct field StatusDetails.response.status.details."
             "causes of type []v1.StatusCause",
         ),
         (
             whole(response={"allowed": False, "status": {"code": 1 << 40}}),
             VALIDATING,
             FAILED + "json: cannot unmarshal number 1099511627776 into Go struct field "
-            "AdmissionReview.response.status.code of type int32",
+            "Status.response.status.code of type int32",
         ),
         (lambda _: HTTPResponse(200, {}, b"null"), VALIDATING, INVALID + "webhook response was absent"),
         (
@@ -352,6 +359,7 @@ _ASKED = "Internal error occurred: failed calling webhook"
         "a patch from a validating webhook",
         "a type of patch from a validating webhook",
         "half a patch",
+        "a patch with a text where an operation belongs",
         "a patch of another type",
         "a patch that is not base64",
         "a text where true or false belongs",
@@ -399,8 +407,9 @@ def test_go_reads_null_as_nothing_and_base64_over_several_lines(hooked: Any) -> 
             "error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value",
         ),
         ([{"op": "add", "path": "/data", "value": 7}], "json: cannot unmarshal number into Go"),
+        ([None], "Unexpected kind: unknown"),
     ],
-    ids=["a patch that does not apply", "a patch that makes another type of a field"],
+    ids=["a patch that does not apply", "a patch that makes another type of a field", "an operation that is null"],
 )
 def test_a_patch_that_cannot_be_applied_is_no_matter_of_failure_policy(hooked: Any, patch: Json, message: str) -> None:
     bench = hooked(h=lambda request: reply(request, patch))

@@ -146,37 +146,39 @@ def _decoded(body: bytes) -> Mapping[str, Any]:
 
 def _typed(given: Any) -> Mapping[str, Any]:
     """The response, once everything in it has the type it should have; what is null is not there."""
-    _check_fields(given, "response", "v1.AdmissionResponse", _FIELDS)
+    _check_fields(given, "response", "AdmissionReview", "AdmissionResponse", _FIELDS)
     for field in ("auditAnnotations", "warnings"):
         values = given.get(field) or ()
         for value in values.values() if isinstance(values, Mapping) else values:
             if value is not None and not isinstance(value, str):
-                raise _mismatch(value, f"response.{field}", "string")
+                raise _mismatch(value, "AdmissionResponse", f"response.{field}", "string")
     if (status := given.get("status")) is not None:
-        _check_fields(status, "response.status", "v1.Status", _STATUS)
+        _check_fields(status, "response.status", "AdmissionResponse", "Status", _STATUS)
         details = status.get("details") or {}
-        _check_fields(details, "response.status.details", "v1.StatusDetails", _DETAILS)
+        _check_fields(details, "response.status.details", "Status", "StatusDetails", _DETAILS)
         for cause in details.get("causes") or ():
             if cause is not None:
-                _check_fields(cause, "response.status.details.causes", "v1.StatusCause", _CAUSE)
+                _check_fields(cause, "response.status.details.causes", "StatusDetails", "StatusCause", _CAUSE)
     return dict(given)
 
 
-def _check_fields(given: Any, path: str, go_type: str, fields: Mapping[str, tuple[type, str]]) -> None:
+def _check_fields(given: Any, path: str, within: str, struct: str, fields: Mapping[str, tuple[type, str]]) -> None:
+    """`given` is a `struct`, at `path`, which is a field of the Go struct `within`."""
     if not isinstance(given, Mapping):
-        raise _mismatch(given, path, go_type)
-    for field, (kind, field_type) in fields.items():
+        raise _mismatch(given, within, path, f"v1.{struct}")
+    for field, (kind, go_type) in fields.items():
         value = given.get(field)
         is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
         if value is not None and (is_wrong or (kind is int and value not in _INT32)):
-            raise _mismatch(value, f"{path}.{field}", field_type)
+            raise _mismatch(value, struct, f"{path}.{field}", go_type)
 
 
-def _mismatch(value: Any, path: str, go_type: str) -> ReviewError:
+def _mismatch(value: Any, struct: str, path: str, go_type: str) -> ReviewError:
+    """Go names the innermost struct, and the path from the outermost."""
     kind = json_kind(value)
     if kind == "number" and go_type == "int32":  # a number, but none that fits
         kind = f"number {json.dumps(value)}"
-    text = f"json: cannot unmarshal {kind} into Go struct field AdmissionReview.{path} of type {go_type}"
+    text = f"json: cannot unmarshal {kind} into Go struct field {struct}.{path} of type {go_type}"
     return ReviewError(text, is_call=True)
 
 
