@@ -171,7 +171,7 @@ class _ClaimEvaluator:
 
 
 def _class_of(claim: Object) -> str:
-    annotation = (claim["metadata"].get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
+    annotation = ((claim.get("metadata") or {}).get("annotations") or {}).get("volume.beta.kubernetes.io/storage-class")
     if annotation is not None:
         return str(annotation)
     return (claim.get("spec") or {}).get("storageClassName") or ""

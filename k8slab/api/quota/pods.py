@@ -40,7 +40,7 @@ def quota_counts_pod(pod: Object, now_ms: int) -> bool:
     """Whether a Pod costs more than its entry: not when it has ended, nor when its deletion is long due."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
-    metadata = pod["metadata"]
+    metadata = pod.get("metadata") or {}
     stamp, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
     return not (stamp and grace is not None and now_ms > parse_time(stamp) + grace * 1000)
 
@@ -107,14 +107,18 @@ class PodEvaluator:
 
 
 def selector_matches(scope: Object, labels: Mapping[str, str]) -> bool:
-    """A scope's operator and values as a label selector. ValueError for an operator that there is not."""
+    """A scope's operator and values as a label selector. ValueError for an operator that there is not, or that wants
+    other values."""
     operators = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
     operator = scope.get("operator", "")
     if operator not in operators:
         raise ValueError(
             f"failed to parse and convert selector: {go_quote(operator)} is not a valid scope selector operator"
         )
-    requirement = new_requirement(scope["scopeName"], operators[operator], scope.get("values") or ())
+    try:
+        requirement = new_requirement(scope["scopeName"], operators[operator], scope.get("values") or ())
+    except ValueError as error:
+        raise ValueError(f"failed to parse and convert selector: {error}") from None
     return Selector([requirement]).matches(labels)
 
 

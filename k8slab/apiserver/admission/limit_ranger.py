@@ -20,6 +20,7 @@ __all__ = ["LimitRanger", "mutate_pod", "validate_claim", "validate_pod"]
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 _MAX_MILLI_VALUE = ((1 << 63) - 1) // 1000
+_POD_LEVEL = ("cpu", "memory")  # huge pages may stand there too, but upstream's plugin does not look at them
 _ZERO = Quantity(0)
 
 
@@ -49,11 +50,12 @@ class LimitRanger:
 
 def _limit_ranges(attributes: Attributes, lister: Lister) -> list[Frozen]:
     """Those of the namespace, for writes that they are about."""
-    resource = attributes.resource.group_resource
-    if attributes.subresource or attributes.operation == "DELETE":
+    resource, operation = attributes.resource.group_resource, attributes.operation
+    if resource not in ("pods", "persistentvolumeclaims") or operation == "DELETE":
         return []
-    if resource not in ("pods", "persistentvolumeclaims") or (resource == "pods" and attributes.operation == "UPDATE"):
-        return []
+    is_resize = resource == "pods" and operation == "UPDATE" and attributes.subresource == "resize"
+    if not is_resize and (attributes.subresource or (resource == "pods" and operation == "UPDATE")):
+        return []  # but for a resize, the containers of a Pod do not change
     if attributes.old is not None and "deletionTimestamp" in attributes.old["metadata"]:
         return []
     return [one for one in lister.cached_all("limitranges") if one["metadata"]["namespace"] == attributes.namespace]
@@ -108,10 +110,18 @@ def validate_pod(limit_range: Object, pod: Object) -> list[str]:
                 amounts = resource_list(resources.get("requests")), resource_list(resources.get("limits"))
                 problems += _violations(item, *amounts)
         elif item.get("type") == "Pod":
-            requests = pod_requests(pod, exclude_overhead=True, skip_pod_level_resources=True)
-            limits = pod_limits(pod, exclude_overhead=True, skip_pod_level_resources=True)
-            problems += _violations(item, requests, limits)
+            problems += _violations(item, *_of_whole(pod))
     return problems
+
+
+def _of_whole(pod: Object) -> tuple[ResourceList, ResourceList]:
+    """(requests, limits) of a Pod: its containers' sums, and its own cpu and memory in their place."""
+    requests = pod_requests(pod, exclude_overhead=True, skip_pod_level_resources=True)
+    limits = pod_limits(pod, exclude_overhead=True, skip_pod_level_resources=True)
+    own = (pod.get("spec") or {}).get("resources") or {}
+    for total, given in ((requests, own.get("requests")), (limits, own.get("limits"))):
+        total.update((name, amount) for name, amount in resource_list(given).items() if name in _POD_LEVEL)
+    return requests, limits
 
 
 def validate_claim(limit_range: Object, claim: Object) -> list[str]:

@@ -162,7 +162,7 @@ class NodeRestriction:
         if _without_capacity(attributes.object) != _without_capacity(attributes.old):
             raise forbidden(
                 attributes,
-                f"node {go_quote(node)} is not allowed to update fields other than status.capacity and "
+                f"node {go_quote(node)} is not allowed to update fields other than status.quantity and "
                 "status.conditions",
             )
 

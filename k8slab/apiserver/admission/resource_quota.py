@@ -184,8 +184,12 @@ def check_request(
     evaluator = evaluator_of(resource)
     if obj is None or not evaluator.handles(attributes.operation, attributes.subresource, obj, attributes.old):
         return quotas
+    try:  # in upstream too the scopes of all limited resources are looked at, whatever resource this is
+        wanted = [scope for one in limited for scope in one.match_scopes if evaluator.matches_scope(scope, obj)]
+    except ValueError:
+        return quotas
     now_ms = attributes.context.env.clock.now_ms
-    interesting, covered = _interesting(quotas, evaluator, attributes, obj)
+    interesting, covered, scopes = _interesting(quotas, evaluator, attributes, obj)
     usage = evaluator.usage(obj, now_ms)
     below = negative(usage)
     if below:
@@ -193,7 +197,11 @@ def check_request(
     delta = _deltas(quotas, interesting, evaluator, attributes, usage, now_ms)
     if not any(delta.values()):
         return quotas
-    _check_limited(quotas, evaluator, attributes, usage, covered, limited)
+    _check_limited(attributes, usage, covered, limited)
+    missing = [scope for scope in wanted if scope["scopeName"] not in scopes]
+    if missing:
+        shown = " ".join(map(_shown, missing))
+        raise InternalError(f"insufficient quota to match these scopes: [{shown}]", reason="")
     return [
         _charged(quota, delta[i], attributes) if i in delta and delta[i] and i in interesting else quota
         for i, quota in enumerate(quotas)
@@ -202,17 +210,22 @@ def check_request(
 
 def _interesting(
     quotas: list[Object], evaluator: Evaluator, attributes: Attributes, obj: Object
-) -> tuple[list[int], set[str]]:
-    """(which quotas are about this object, the names of what they limit)."""
+) -> tuple[list[int], set[str], set[str]]:
+    """(which quotas are about this object, the names of what they limit, the scopes of any quota that it is in)."""
     found: list[int] = []
     covered: set[str] = set()
+    scopes: set[str] = set()
     for i, quota in enumerate(quotas):
-        try:
-            if not matches(evaluator, quota, obj):
-                continue
-        except ValueError as error:
-            raise InternalError(str(error), reason="") from None
         name, hard = quota["metadata"]["name"], _part(quota, "hard")
+        for scope in scope_selectors(quota):
+            try:
+                if evaluator.matches_scope(scope, obj):
+                    scopes.add(scope["scopeName"])
+            except ValueError as error:
+                why = f"error on matching scope {_shown(scope)}: {error}"
+                raise InternalError(f"error matching scopes of quota {name}, err: {why}", reason="") from None
+        if not matches(evaluator, quota, obj):
+            continue
         restricted = evaluator.matching_resources(hard)
         missing = evaluator.constraints(restricted, obj)
         if missing:
@@ -223,7 +236,12 @@ def _interesting(
             raise forbidden(attributes, f"status unknown for quota: {name}, resources: {names}")
         found.append(i)
         covered.update(restricted)
-    return found, covered
+    return found, covered, scopes
+
+
+def _shown(scope: Object) -> str:
+    """As Go prints the struct."""
+    return f"{{{scope['scopeName']} {scope.get('operator', '')} [{' '.join(scope.get('values') or ())}]}}"
 
 
 def _deltas(
@@ -248,37 +266,19 @@ def _deltas(
 
 
 def _check_limited(
-    quotas: list[Object],
-    evaluator: Evaluator,
-    attributes: Attributes,
-    usage: ResourceList,
-    covered: set[str],
-    limited: Sequence[LimitedResource],
+    attributes: Attributes, usage: ResourceList, covered: set[str], limited: Sequence[LimitedResource]
 ) -> None:
     """What may only be consumed under a quota needs one."""
-    obj = attributes.object or {}
-    mine = [one for one in limited if one.resource == attributes.resource.group_resource]
     names = {
         name
-        for one in mine
+        for one in limited
         for name, amount in usage.items()
-        if amount.sign > 0 and any(part in name for part in one.match_contains)
+        if one.resource == attributes.resource.group_resource
+        and amount.sign > 0
+        and any(part in name for part in one.match_contains)
     }
     if names - covered:
         raise forbidden(attributes, f"insufficient quota to consume: {','.join(sorted(names - covered))}")
-    wanted = [scope for one in mine for scope in one.match_scopes if evaluator.matches_scope(scope, obj)]
-    given = {
-        scope["scopeName"]
-        for quota in quotas
-        for scope in scope_selectors(quota)
-        if evaluator.matches_scope(scope, obj)
-    }
-    missing = [scope for scope in wanted if scope["scopeName"] not in given]
-    if missing:
-        shown = " ".join(
-            f"{{{s['scopeName']} {s.get('operator', '')} [{' '.join(s.get('values') or ())}]}}" for s in missing
-        )
-        raise InternalError(f"insufficient quota to match these scopes: [{shown}]", reason="")
 
 
 def _charged(quota: Object, delta: ResourceList, attributes: Attributes) -> Object:

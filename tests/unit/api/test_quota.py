@@ -106,6 +106,13 @@ def test_a_claim_counts_for_its_class_in_whole_bytes() -> None:
     assert str(usage["gold.storageclass.storage.k8s.io/persistentvolumeclaims"]) == "1"
 
 
+def test_objects_without_metadata_count_too() -> None:
+    assert printed(evaluator_of("persistentvolumeclaims").usage({}, 0)) == (
+        "count/persistentvolumeclaims=1,persistentvolumeclaims=1"
+    )
+    assert printed(evaluator_of("pods").usage({}, 0)) == "count/pods=1,pods=1"
+
+
 TERM = {"labelSelector": {}, "topologyKey": "zone", "namespaces": ["other"]}
 
 

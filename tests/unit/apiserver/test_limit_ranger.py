@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from k8slab.api.scheme import LIMITRANGES, PERSISTENTVOLUMECLAIMS, PODS
-from k8slab.apiserver.admission.limit_ranger import validate_claim, validate_pod
+from k8slab.apiserver.admission import Chain, Objects
+from k8slab.apiserver.admission.limit_ranger import LimitRanger, validate_claim, validate_pod
 from tests.unit.apiserver.conftest import Bench
 from tests.unit.apiserver.test_admission import refused
 
@@ -115,3 +116,38 @@ def test_the_ratio_of_limit_to_request(requests: Json, limits: Json, problem: st
     found = validate_pod(limit_range, {"spec": {"containers": containers(requests=requests, limits=limits)}})
     expected = f"cpu max limit to request ratio per Container is 2{problem}" if problem else ""
     assert "".join(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("own", "problems"),
+    [
+        ({}, ["maximum cpu usage per Pod is 1, but limit is 1200m"]),
+        ({"limits": {"cpu": "900m"}}, []),
+        ({"limits": {"cpu": "3"}}, ["maximum cpu usage per Pod is 1, but limit is 3"]),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, ["maximum cpu usage per Pod is 1, but request is 2"]),
+        ({"limits": {"hugepages-2Mi": "4Mi"}}, ["maximum cpu usage per Pod is 1, but limit is 1200m"]),
+    ],
+    ids=[
+        "without resources of its own the containers' sum counts",
+        "a limit of the Pod below the sum counts instead of it",
+        "a limit of the Pod above the sum counts instead of it",
+        "so does a request of the Pod",
+        "huge pages of the Pod change nothing",
+    ],
+)
+def test_resources_at_pod_level_count_instead_of_the_containers_sum(own: Json, problems: list[str]) -> None:
+    limit_range = {"spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]}}
+    half = {"resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "600m"}}}
+    assert validate_pod(limit_range, {"spec": {"containers": [half, half], "resources": own}}) == problems
+
+
+@pytest.mark.parametrize(("subresource", "refuses"), [("", False), ("status", False), ("resize", True)])
+def test_of_all_updates_of_a_pod_only_a_resize_is_looked_at(subresource: str, refuses: bool) -> None:
+    spec = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
+    objects = Objects(
+        [{"kind": "LimitRange", "apiVersion": "v1", "metadata": {"name": "l", "namespace": "d"}, "spec": spec}]
+    )
+    old, new = ({"metadata": {"name": "p"}, "spec": {"containers": containers(limits={"cpu": n})}} for n in "12")
+    attributes = objects.attributes("pods", new, operation="UPDATE", old=old, namespace="d", subresource=subresource)
+    stages = list(objects.passage_of(Chain([LimitRanger()], objects), attributes))
+    assert [stage.error is not None for stage in stages] == [False, refuses]

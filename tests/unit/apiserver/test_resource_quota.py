@@ -186,6 +186,34 @@ def test_what_is_limited_by_configuration_needs_a_quota_that_covers_it() -> None
     assert check_request([], attributes, limited) == []
 
 
+def test_limited_scopes_hold_for_pods_whatever_resource_they_are_configured_for() -> None:
+    """Upstream filters the limited resources by name for what is consumed, and not for the scopes."""
+    objects = Objects()
+    pod = {"metadata": {"name": "p"}, "spec": {"priorityClassName": "high", "containers": [{"name": "c"}]}}
+    attributes = objects.attributes("pods", pod, namespace="default")
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    with pytest.raises(StatusError, match=r"these scopes: \[{PriorityClass In \[high\]}\]"):
+        check_request([], attributes, [LimitedResource("services", match_scopes=[scope])])
+
+
+def test_a_scope_that_is_none_is_an_error_of_the_quota_and_no_matter_in_the_configuration() -> None:
+    objects = Objects()
+    attributes = objects.attributes("pods", {"metadata": {"name": "p"}, "spec": {}}, namespace="default")
+    for scope, why in (
+        ({"operator": "Like", "values": ["a", "b"]}, '"Like" is not a valid scope selector operator'),
+        ({"operator": "In"}, "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
+    ):
+        scope = {"scopeName": "PriorityClass", **scope}
+        assert check_request([], attributes, [LimitedResource("pods", match_scopes=[scope])]) == []
+        broken = made_quota({"configmaps": "1"}, {"configmaps": "0"}, scopeSelector={"matchExpressions": [scope]})
+        with pytest.raises(StatusError) as refusal:
+            check_request([broken], attributes)
+        shown = f"{{PriorityClass {scope['operator']} [{' '.join(scope.get('values', []))}]}}"
+        text = f"error on matching scope {shown}: failed to parse and convert selector: {why}"
+        assert refusal.value.code == 500
+        assert refusal.value.message == f"error matching scopes of quota q, err: {text}"
+
+
 def test_events_and_deletions_cost_nothing(bench: Bench) -> None:
     quota(bench, **{"count/events": "0", "pods": "1"})
     event = {"metadata": {"name": "e"}, "involvedObject": {"namespace": "default"}, "type": "Normal"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -274,6 +275,12 @@ _ASKED = "Internal error occurred: failed calling webhook"
             "received undecodable patch in webhook response: unexpected end of JSON input",
         ),
         (
+            whole(response={"patch": base64.b64encode(b'["x"]').decode(), "patchType": "JSONPatch"}),
+            MUTATING,
+            "received undecodable patch in webhook response: "
+            "json: cannot unmarshal string into Go value of type jsonpatch.Operation",
+        ),
+        (
             whole(response={"patch": "W3t9XQ==", "patchType": "Merge"}),
             MUTATING,
             'unsupported patch type "Merge"',
@@ -286,8 +293,34 @@ _ASKED = "Internal error occurred: failed calling webhook"
         (
             whole(response={"allowed": "yes"}),
             VALIDATING,
-            FAILED + "json: cannot unmarshal string into Go struct field AdmissionReview.response.allowed of type bool",
+            FAILED
+            + "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
         ),
+        (
+            whole(response={"allowed": False, "status": {"metadata": "x"}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal string into Go struct field Status.response.status.metadata "
+            "of type v1.ListMeta",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"details": ["x"]}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal array into Go struct field Status.response.status.details "
+            "of type v1.StatusDetails",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"details": {"causes": "x"}}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal string into Go struct field StatusDetails.response.status.details."
+            "causes of type []v1.StatusCause",
+        ),
+        (
+            whole(response={"allowed": False, "status": {"code": 1 << 40}}),
+            VALIDATING,
+            FAILED + "json: cannot unmarshal number 1099511627776 into Go struct field "
+            "Status.response.status.code of type int32",
+        ),
+        (lambda _: HTTPResponse(200, {}, b"null"), VALIDATING, INVALID + "webhook response was absent"),
         (
             lambda _: HTTPResponse(200, {}, b"hello"),
             VALIDATING,
@@ -326,9 +359,15 @@ _ASKED = "Internal error occurred: failed calling webhook"
         "a patch from a validating webhook",
         "a type of patch from a validating webhook",
         "half a patch",
+        "a patch with a text where an operation belongs",
         "a patch of another type",
         "a patch that is not base64",
         "a text where true or false belongs",
+        "a text where a refusal's metadata belongs",
+        "a list where a refusal's details belong",
+        "a text where a refusal's causes belong",
+        "a code that is no int32",
+        "null",
         "no JSON",
         "nothing",
         "500 with a text",
@@ -350,6 +389,16 @@ def test_malformed_answers_fail_closed_or_open(hooked: Any, handler: Any, gvr: G
     assert open_.create()["metadata"]["name"] == "c"
 
 
+def test_go_reads_null_as_nothing_and_base64_over_several_lines(hooked: Any) -> None:
+    """`base64` breaks its lines after 76 characters unless it is told not to."""
+    patch = base64.encodebytes(json.dumps([{"op": "add", "path": "/data", "value": {"k": "v" * 80}}]).encode()).decode()
+    assert patch.count("\n") > 1
+    response = {"patch": patch, "patchType": "JSONPatch", "warnings": [None, ""], "auditAnnotations": {"a": None}}
+    bench = hooked(h=whole(response={**response, "status": {"details": None, "metadata": None}}))
+    bench.configure(MUTATING, configuration("c", webhook("h")))
+    assert bench.create()["data"] == {"k": "v" * 80}
+
+
 @pytest.mark.parametrize(
     ("patch", "message"),
     [
@@ -358,8 +407,9 @@ def test_malformed_answers_fail_closed_or_open(hooked: Any, handler: Any, gvr: G
             "error in remove for path: '/nope': Unable to remove nonexistent key: nope: missing value",
         ),
         ([{"op": "add", "path": "/data", "value": 7}], "json: cannot unmarshal number into Go"),
+        ([None], "Unexpected kind: unknown"),
     ],
-    ids=["a patch that does not apply", "a patch that makes another type of a field"],
+    ids=["a patch that does not apply", "a patch that makes another type of a field", "an operation that is null"],
 )
 def test_a_patch_that_cannot_be_applied_is_no_matter_of_failure_policy(hooked: Any, patch: Json, message: str) -> None:
     bench = hooked(h=lambda request: reply(request, patch))

@@ -124,9 +124,12 @@ def _operations(patch: bytes, hook: Hook) -> list[Any]:
         operations, _ = parse(patch)
         if operations is not None and not isinstance(operations, list):
             raise JSONError(f"json: cannot unmarshal {json_kind(operations)} into Go value of type jsonpatch.Patch")
+        for one in operations or ():
+            if one is not None and not isinstance(one, dict):
+                raise JSONError(f"json: cannot unmarshal {json_kind(one)} into Go value of type jsonpatch.Operation")
     except JSONError as error:
         raise CallError(hook.name, f"received undecodable patch in webhook response: {error}") from None
-    return operations or []
+    return [{} if one is None else one for one in operations or ()]
 
 
 def patched(before: Object, operations: list[Any], kind: GVK) -> tuple[dict[str, Any], bool]:

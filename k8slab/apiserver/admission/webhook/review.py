@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -35,7 +36,24 @@ _FIELDS = {
     "auditAnnotations": (Mapping, "map[string]string"),
     "warnings": (list, "[]string"),
 }
-_STATUS = {"message": (str, "string"), "reason": (str, "v1.StatusReason"), "code": (int, "int32")}
+_STATUS = {
+    "metadata": (Mapping, "v1.ListMeta"),
+    "status": (str, "string"),
+    "message": (str, "string"),
+    "reason": (str, "v1.StatusReason"),
+    "details": (Mapping, "v1.StatusDetails"),
+    "code": (int, "int32"),
+}
+_DETAILS = {
+    "name": (str, "string"),
+    "group": (str, "string"),
+    "kind": (str, "string"),
+    "uid": (str, "types.UID"),
+    "causes": (list, "[]v1.StatusCause"),
+    "retryAfterSeconds": (int, "int32"),
+}
+_CAUSE = {"reason": (str, "v1.CauseType"), "message": (str, "string"), "field": (str, "string")}
+_INT32 = range(-(1 << 31), 1 << 31)
 
 
 class ReviewError(ValueError):
@@ -103,8 +121,8 @@ def read_answer(body: bytes, uid: str, *, is_mutating: bool, version: str = "v1"
         patch=patch,
         patch_type=patch_type or "",
         status=response.get("status"),
-        warnings=tuple(response.get("warnings") or ()),
-        annotations=response.get("auditAnnotations") or {},
+        warnings=tuple(text for text in response.get("warnings") or () if text),
+        annotations={key: text or "" for key, text in (response.get("auditAnnotations") or {}).items()},
     )
 
 
@@ -113,7 +131,7 @@ def _decoded(body: bytes) -> Mapping[str, Any]:
         review, _ = parse(body)
     except JSONError as error:
         raise ReviewError(f"couldn't get version/kind; json parse error: {error}", is_call=True) from None
-    why = ""
+    review, why = {} if review is None else review, ""
     if not isinstance(review, Mapping):
         why = f"json: cannot unmarshal {json_kind(review)} into Go value of type {_TYPE_META}"
     else:
@@ -127,36 +145,45 @@ def _decoded(body: bytes) -> Mapping[str, Any]:
 
 
 def _typed(given: Any) -> Mapping[str, Any]:
-    if not isinstance(given, Mapping):
-        raise _mismatch(given, "response", "v1.AdmissionResponse")
-    for field, (kind, go_type) in _FIELDS.items():
-        value = given.get(field)
-        if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-            raise _mismatch(value, f"response.{field}", go_type)
+    """The response, once everything in it has the type it should have; what is null is not there."""
+    _check_fields(given, "response", "AdmissionReview", "AdmissionResponse", _FIELDS)
     for field in ("auditAnnotations", "warnings"):
         values = given.get(field) or ()
         for value in values.values() if isinstance(values, Mapping) else values:
-            if not isinstance(value, str):
-                raise _mismatch(value, f"response.{field}", "string")
-    status = given.get("status") or {}
-    for field, kind, go_type in (
-        ("message", str, "string"),
-        ("reason", str, "v1.StatusReason"),
-        ("code", int, "int32"),
-    ):
-        value = status.get(field)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise _mismatch(value, f"response.status.{field}", go_type)
-    return given
+            if value is not None and not isinstance(value, str):
+                raise _mismatch(value, "AdmissionResponse", f"response.{field}", "string")
+    if (status := given.get("status")) is not None:
+        _check_fields(status, "response.status", "AdmissionResponse", "Status", _STATUS)
+        details = status.get("details") or {}
+        _check_fields(details, "response.status.details", "Status", "StatusDetails", _DETAILS)
+        for cause in details.get("causes") or ():
+            if cause is not None:
+                _check_fields(cause, "response.status.details.causes", "StatusDetails", "StatusCause", _CAUSE)
+    return dict(given)
 
 
-def _mismatch(value: Any, path: str, go_type: str) -> ReviewError:
-    text = f"json: cannot unmarshal {json_kind(value)} into Go struct field AdmissionReview.{path} of type {go_type}"
+def _check_fields(given: Any, path: str, within: str, struct: str, fields: Mapping[str, tuple[type, str]]) -> None:
+    """`given` is a `struct`, at `path`, which is a field of the Go struct `within`."""
+    if not isinstance(given, Mapping):
+        raise _mismatch(given, within, path, f"v1.{struct}")
+    for field, (kind, go_type) in fields.items():
+        value = given.get(field)
+        is_wrong = not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+        if value is not None and (is_wrong or (kind is int and value not in _INT32)):
+            raise _mismatch(value, struct, f"{path}.{field}", go_type)
+
+
+def _mismatch(value: Any, struct: str, path: str, go_type: str) -> ReviewError:
+    """Go names the innermost struct, and the path from the outermost."""
+    kind = json_kind(value)
+    if kind == "number" and go_type == "int32":  # a number, but none that fits
+        kind = f"number {json.dumps(value)}"
+    text = f"json: cannot unmarshal {kind} into Go struct field {struct}.{path} of type {go_type}"
     return ReviewError(text, is_call=True)
 
 
 def _patch(response: Mapping[str, Any]) -> bytes:
-    text = response.get("patch") or ""
+    text = (response.get("patch") or "").replace("\r", "").replace("\n", "")  # Go's decoder skips line ends
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
