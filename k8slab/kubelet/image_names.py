@@ -82,7 +82,8 @@ def _split_domain(image: str) -> tuple[str, str]:
 def _check_digest(digest: str) -> None:
     algorithm, _, encoded = digest.partition(":")
     if algorithm not in _HEX_DIGITS:
-        raise ValueError("unsupported digest algorithm")
+        is_well_formed = algorithm == algorithm.lower()
+        raise ValueError("unsupported digest algorithm" if is_well_formed else "invalid checksum digest format")
     if len(encoded) != _HEX_DIGITS[algorithm]:
         raise ValueError("invalid checksum digest length")
     if not re.fullmatch("[a-f0-9]*", encoded):

@@ -77,7 +77,7 @@ def broadcast_address(cidr: str | Network) -> str:
 def is_usable(cidr: str | Network, address: str) -> bool:
     """Whether a Service could have the address: it is in the range, not the first, and not (IPv4) the last."""
     network: Network = ip_network(cidr, strict=False)
-    parsed = ip_address(address)
+    parsed = _parsed(address)
     if parsed not in network or parsed == network.network_address:
         return False
     return network.version == 6 or parsed != network.broadcast_address
@@ -96,6 +96,8 @@ def calculate_range_offset(cidr: str | Network) -> int:
 def ip_iterator(first: str, last: str, offset: int) -> Iterator[str]:
     """Every address from `first` to `last` once, beginning `offset` addresses after `first`.
 
+    It does not come round where `last` is the last address that there is: after that one upstream's arithmetic ends.
+
     >>> list(ip_iterator("10.0.0.1", "10.0.0.4", 2))
     ['10.0.0.3', '10.0.0.4', '10.0.0.1', '10.0.0.2']
     """
@@ -106,7 +108,8 @@ def ip_iterator(first: str, last: str, offset: int) -> Iterator[str]:
         return
     if start > high:
         start = low
-    for at in (range(start, high + 1), range(low, start)):
+    comes_round = high + 1 < 1 << begin.max_prefixlen
+    for at in (range(start, high + 1), range(low, start) if comes_round else range(0)):
         for number in at:
             yield _text(begin.version, number)
 
@@ -138,7 +141,7 @@ class Range:
         """Take one. IPNotInRangeError, IPAllocatedError."""
         item = self._item(address)
         if item is None:
-            raise IPNotInRangeError(address, str(self.network))
+            raise IPNotInRangeError(str(_parsed(address)), str(self.network))
         if not self._bits.allocate(item):
             raise IPAllocatedError
 
@@ -192,7 +195,7 @@ class Range:
         self._bits.check_invariants()
 
     def _item(self, address: str) -> int | None:
-        parsed = ip_address(address)
+        parsed = _parsed(address)
         if parsed not in self.network:
             return None
         item = int(parsed) - self._base
@@ -286,7 +289,7 @@ class Allocator:
         assert not (self._dense and self._sparse), "an address is kept in one place"
 
     def _item(self, address: str) -> int | None:
-        parsed = ip_address(address)
+        parsed = _parsed(address)
         item = int(parsed) - self._first
         return item if 0 <= item < self.size and parsed.version == self.network.version else None
 
@@ -311,6 +314,12 @@ class Allocator:
                 if item not in self._sparse:
                     return item
         return None
+
+
+def _parsed(address: str) -> Address:
+    """An address; one of IPv4 written as IPv6 (::ffff:10.0.0.1) is the IPv4 one, as to upstream's parser."""
+    parsed = ip_address(address)
+    return parsed if isinstance(parsed, IPv4Address) else parsed.ipv4_mapped or parsed
 
 
 def _text(version: int, number: int) -> str:

@@ -49,10 +49,12 @@ class PortRange(NamedTuple):
                 first = last = int(text)
         except ValueError:
             raise ValueError(f"port range {text!r}: expected two ports with a hyphen, such as 30000-32767") from None
-        if not 0 < first <= 65535 or last > 65535:
+        if first > 65535 or last > 65535:
             raise ValueError(f"the port range cannot be greater than 65535: {text}")
         if first > last:
             raise ValueError(f"end port cannot be less than start port: {text}")
+        if first < 1:
+            raise ValueError(f"port range {text!r}: expected ports from 1 on, such as 30000-32767")
         return cls(first, last - first + 1)
 
     def __str__(self) -> str:

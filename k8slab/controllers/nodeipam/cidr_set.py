@@ -122,6 +122,9 @@ class CIDRSet:
             raise ValueError(f"cidr {network} is out the range of cluster cidr {self.cluster_cidr}")
         if network.prefixlen <= self.cluster_cidr.prefixlen:
             return 0, self.max_cidrs
+        if not self.max_cidrs:
+            whole = network.supernet(new_prefix=self.node_mask)
+            raise ValueError(f"CIDR: {whole} is out of the range of CIDR allocator")
         begin = (int(network.network_address) - self._first) >> self._shift
         end = ((int(network.broadcast_address) - self._first) >> self._shift) + 1
-        return min(begin, self.max_cidrs), min(end, self.max_cidrs)
+        return begin, end

@@ -45,14 +45,18 @@ class ClusterRange(NamedTuple):
 
 
 class RangeAllocator:
-    """Subnets of Nodes, one from each of `ranges`, beside `reserved` ranges (of Services) that are left alone."""
+    """Subnets of Nodes, one from each of `ranges`, beside `reserved` ranges (of Services) that are left alone.
+
+    ValueError for a range that is none.
+    """
 
     def __init__(self, ranges: Sequence[ClusterRange], reserved: Iterable[str] = ()) -> None:
         self.sets = [CIDRSet(one.cidr, one.node_mask) for one in ranges]
         for cidr in reserved:
+            network = _reserved(cidr)
             for subnets in self.sets:
-                if _overlap(subnets.cluster_cidr, ip_network(cidr, strict=False)):
-                    subnets.occupy(cidr)
+                if _overlap(subnets.cluster_cidr, network):
+                    subnets.occupy(network)
 
     def allocate(self) -> tuple[str, ...]:
         """A subnet of each range. LookupError, and nothing taken, when one has none left."""
@@ -107,6 +111,13 @@ class RangeAllocator:
         return found
 
 
+def _reserved(cidr: str) -> Network:
+    try:
+        return ip_network(cidr, strict=False)
+    except ValueError:
+        raise ValueError(f"service-cluster-ip-range {cidr!r}: expected a CIDR such as 10.96.0.0/16") from None
+
+
 def _overlap(one: Network, other: Network) -> bool:
     return one.version == other.version and one.overlaps(other)
 
@@ -132,6 +143,8 @@ def cluster_ranges(cidrs: str, masks: Sequence[int] | None = None) -> list[Clust
             "len of ClusterCIDRs==2 and they are not configured as dual stack (at least one from each family"
         )
     given = list(masks or [DEFAULT_MASKS[network.version] for network in networks])
+    if len(given) != len(networks):
+        raise ValueError(f"node-cidr-mask-size {given}: expected one for each of cluster-cidr {cidrs!r}")
     for network, mask in zip(networks, given, strict=True):
         if mask < network.prefixlen:
             raise ValueError(

@@ -4,8 +4,9 @@
 done now. At most one Pod is evicted for want of a resource; then the node is measured again.
 
 Upstream: pkg/kubelet/eviction/eviction_manager.go
-Simplified: no notification by the kernel (kernelMemcgNotification, off by default): the caller's clock says when to
-look. Who waits for an evicted Pod, and for how long, is the caller's business (see `kubelet`).
+Simplified: no notification by the kernel (kernelMemcgNotification: off by default, and without effect on cgroup v2):
+the caller's clock says when to look. Who waits for an evicted Pod, and for how long, is the caller's business (see
+`kubelet`).
 """
 
 from __future__ import annotations

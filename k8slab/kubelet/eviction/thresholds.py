@@ -223,11 +223,11 @@ def update_container_fs_thresholds(
 
 
 def threshold_quantity(value: ThresholdValue, capacity: Quantity) -> Quantity:
-    """The amount that a value means where there is `capacity`."""
+    """The amount that a value means where there is `capacity`; the lowest int64 for more than that, as on amd64."""
     if value.quantity is not None:
         return value.quantity
     amount = float(capacity.value()) * value.percentage
-    return Quantity(int(amount) if math.isfinite(amount) else -(1 << 63), 0, BINARY_SI)
+    return Quantity(int(amount) if -(2.0**63) <= amount < 2.0**63 else -(1 << 63), 0, BINARY_SI)
 
 
 def thresholds_met(

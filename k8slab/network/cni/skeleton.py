@@ -153,6 +153,7 @@ _CHECKS: Mapping[str, Callable[[str], None]] = {
 def run(plugin: Plugin, env: Mapping[str, str], stdin: bytes) -> Exit:
     """Run `plugin` as its executable would. Never raises for what a caller hands in: that is an exit code of 1."""
     log: list[str] = []
+    env = {name: _text(value) for name, value in env.items()}
     try:
         stdout = _main(plugin, env, stdin, log)
     except CNIError as error:
@@ -164,6 +165,11 @@ def run(plugin: Plugin, env: Mapping[str, str], stdin: bytes) -> Exit:
             return Exit(0, b"", _lines(log))
         return Exit(1, fields.go_print(error.to_json()), _lines(log))
     return Exit(0, stdout, _lines(log))
+
+
+def _text(value: str) -> str:
+    """Without the halves of characters that a process's environment may have for bytes that are no UTF-8."""
+    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _lines(log: list[str]) -> bytes:

@@ -19,6 +19,7 @@ from k8slab.apiserver.allocators import (
     Range,
     ServiceRanges,
     ip_iterator,
+    is_usable,
 )
 
 
@@ -90,11 +91,23 @@ def test_what_is_outside_is_named_in_the_words_of_each_kind() -> None:
     [
         pytest.param("10.0.0.1", "10.0.0.3", 9, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], id="an offset beyond the end"),
         pytest.param("255.255.255.254", "255.255.255.255", 9, [], id="an offset beyond the last of all addresses"),
+        pytest.param(
+            "255.255.255.253", "255.255.255.255", 1, ["255.255.255.254", "255.255.255.255"], id="the last of all"
+        ),
         pytest.param("10.0.0.2", "10.0.0.1", 0, ["10.0.0.2"], id="an end before the beginning"),
     ],
 )
 def test_searches_at_the_edge(first: str, last: str, offset: int, expected: list[str]) -> None:
     assert list(ip_iterator(first, last, offset)) == expected
+
+
+def test_an_address_is_told_in_its_shortest_form_and_ipv4_may_be_written_as_ipv6() -> None:
+    with pytest.raises(AllocationError, match=r"the provided IP \(fd00::1:0:1\) is not in the valid range"):
+        Range("fd00::/112", rng()).allocate("FD00:0:0:0:0:1:0000:0001")
+    for kind in (Range, Allocator):
+        addresses = kind("10.0.0.0/24", rng())
+        addresses.allocate("::ffff:10.0.0.5")
+        assert addresses.has("10.0.0.5") and is_usable("10.0.0.0/24", "::ffff:10.0.0.5")
 
 
 # -- snapshots ------------------------------------------------------------------------------------------------
@@ -158,6 +171,7 @@ def test_a_range_is_restored_from_its_own_snapshot_only() -> None:
         pytest.param("10.0.0.0/24,fd00::/112,fd01::/112", "1-9", "expected at most two CIDRs", id="three"),
         pytest.param("10.0.0.0/24", "9-1", "end port cannot be less than start port: 9-1", id="ports backwards"),
         pytest.param("10.0.0.0/24", "1-70000", "the port range cannot be greater than 65535: 1-70000", id="big port"),
+        pytest.param("10.0.0.0/24", "0-100", "'0-100': expected ports from 1 on", id="port 0"),
         pytest.param("10.0.0.0/24", "many", "'many': expected two ports with a hyphen", id="no ports"),
         pytest.param("10.0.0.0/24", 30000, "service-node-port-range: 30000: expected a text", id="a number"),
         pytest.param(7, "1-9", "service-cluster-ip-range: 7: expected CIDRs as a text", id="no text"),

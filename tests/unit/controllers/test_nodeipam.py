@@ -53,6 +53,9 @@ def test_a_node_mask_shorter_than_the_clusters_leaves_nothing() -> None:
     assert subnets.max_cidrs == 0
     with pytest.raises(LookupError, match="no remaining CIDRs"):
         subnets.allocate_next()
+    for change in (subnets.occupy, subnets.release):
+        with pytest.raises(ValueError, match=r"^CIDR: 10\.0\.0\.0/16 is out of the range of CIDR allocator$"):
+            change("10.0.0.128/25")
 
 
 def test_a_range_around_the_clusters_takes_all_of_it_and_one_of_the_other_family_is_outside() -> None:
@@ -86,6 +89,11 @@ def test_the_last_of_sixteen_million_subnets_is_found() -> None:
 def test_cluster_cidrs_that_upstream_does_not_start_with(given: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         cluster_ranges(given)
+
+
+def test_a_mask_is_needed_for_each_cluster_cidr() -> None:
+    with pytest.raises(ValueError, match=r"node-cidr-mask-size \[24, 64\]: expected one for each of"):
+        cluster_ranges("10.0.0.0/16", [24, 64])
 
 
 def test_when_the_second_family_is_used_up_the_first_ones_subnet_goes_back() -> None:
@@ -232,6 +240,9 @@ def test_without_the_option_nobody_gets_anything() -> None:
     ("options", "text"),
     [
         pytest.param({"cluster-cidr": ""}, "option cluster-cidr: expected a CIDR", id="no range"),
+        pytest.param(
+            {"service-cluster-ip-range": "10.8"}, "service-cluster-ip-range '10.8': expected a CIDR", id="Services"
+        ),
         pytest.param({"cluster-cidr": 7}, "option cluster-cidr: 7: expected CIDRs as a text", id="no text"),
         pytest.param(
             {"node-cidr-mask-size-ipv4": "24"}, "node-cidr-mask-size-ipv4: '24': expected an integer", id="mask"

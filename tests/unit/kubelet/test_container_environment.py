@@ -104,6 +104,7 @@ def test_image_names(image: str, expected: tuple[str, str, str]) -> None:
         pytest.param(HEX, f"invalid repository name ({HEX}), cannot specify 64-byte", id="an identifier"),
         pytest.param(f"x@sha512:{HEX}", "invalid checksum digest length", id="a digest that is too short"),
         pytest.param(f"x@md5:{HEX}", "unsupported digest algorithm", id="an unknown algorithm"),
+        pytest.param(f"x:1@SHA256:{HEX}", "invalid checksum digest format", id="an algorithm in upper case"),
         pytest.param(f"x@sha256:{HEX.upper()}", "invalid checksum digest format", id="an upper-case digest"),
         pytest.param("x" * 256, "repository name must not be more than 255 characters", id="a long name"),
         pytest.param("x:" + "t" * 129, "invalid reference format", id="a long tag"),

@@ -140,6 +140,14 @@ def test_the_minimum_to_reclaim_counts_only_for_what_was_crossed_before() -> Non
     assert [row for row in rows if met[row]] == [(99, False), (99, True), (100, True), (149, True)]
 
 
+def test_a_minimum_that_no_int64_holds_wraps_as_upstreams_does() -> None:
+    [threshold] = parse_threshold_config(
+        hard={"memory.available": "1Gi"}, minimum_reclaim={"memory.available": "1e30%"}
+    )
+    seen = {"memory.available": Observation(Quantity.parse("2Gi"), Quantity.parse("4Gi"))}
+    assert thresholds_met([threshold], seen, enforce_min_reclaim=True) == []
+
+
 def test_merging_keeps_each_threshold_once_and_tells_hard_from_soft() -> None:
     hard = parse_threshold_config(hard={"memory.available": "100"})
     soft = parse_threshold_config(soft={"memory.available": "100"}, soft_grace_period={"memory.available": "1s"})

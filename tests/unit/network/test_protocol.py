@@ -75,6 +75,8 @@ ENVIRONMENT = {
     "an interface is not called ..": ({"ifname": ".."}, 4, "interface name is . or ..", None),
     "an interface's name has no colon": ({"ifname": "a:b"}, 4, "contains / or : or whitespace", None),
     "an interface's name has no space": ({"ifname": "a b"}, 4, "contains / or : or whitespace", None),
+    "a container id that is no UTF-8": ({"containerid": "a\udcff"}, 4, "invalid characters in", "a\ufffd\ufffd\ufffd"),
+    "a command that is no UTF-8": ({"command": "\udcff"}, 4, "unknown CNI_COMMAND: ", None),
     "an unknown command": ({"command": "PING"}, 4, "unknown CNI_COMMAND: PING", None),
 }
 
