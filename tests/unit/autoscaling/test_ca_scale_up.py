@@ -548,10 +548,10 @@ def test_a_node_that_spreading_found_is_counted_but_takes_no_pods_of_later_group
     rule = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {"matchLabels": {"app": "spread"}}}  # fmt: skip
     spread = [
-        waiting_pod(f"s{n}", "1500m", owner="s", labels={"app": "spread"}, topologySpreadConstraints=[rule])
+        waiting_pod(f"s{n}", "900m", "1Gi", owner="s", labels={"app": "spread"}, topologySpreadConstraints=[rule])
         for n in range(2)
     ]
-    plain = waiting_pod("plain", "600m", owner="plain")
+    plain = waiting_pod("plain", "1101m", owner="plain")  # 1,100m are left beside the first
     snapshot = ClusterSnapshot(Framework.from_profile(), [NodeInfo.of(there)])
     pod_groups = build_pod_groups([PodInfo(pod) for pod in (*spread, plain)])
     estimator = BinpackingNodeEstimator(snapshot)
