@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from k8slab.cli.run import duration_ms
 
 if TYPE_CHECKING:
+    from k8slab.api.manifests import Manifest
     from k8slab.api.objects import Object
     from k8slab.autoscaling.cloud import Pool
     from k8slab.autoscaling.cluster_autoscaler import NodeGroupConfig
     from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig
 
-__all__ = ["Change", "change", "node_groups", "node_pools", "read_limits"]
+__all__ = ["Change", "as_stored", "change", "node_groups", "node_pools", "read_limits"]
 
 _GROUP = {
     "id": str,
@@ -152,6 +153,23 @@ def read_limits(
     return dict(quotas), pools
 
 
+def as_stored(manifest: Manifest) -> Object:
+    """A workload as the API server would store it, with its defaults. ValueError with what that server would say."""
+    from k8slab.api.conversion import to_storage_version
+    from k8slab.api.defaults import apply_defaults
+    from k8slab.api.objects import thaw
+    from k8slab.api.validation import validate_create
+
+    obj = apply_defaults(to_storage_version(thaw(manifest.object)))
+    obj["metadata"].setdefault("namespace", "default")
+    causes = validate_create(obj)
+    if causes:
+        said = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
+        name = f"{obj['kind']} {obj['metadata'].get('name', '')}"
+        raise ValueError(f"{manifest.source}, line {manifest.line}: {name}: {said}")
+    return obj
+
+
 def node_pools(path: str) -> list[Object]:
     """The NodePools of a file. ValueError when there is none, or one that cannot be used."""
     from k8slab.api.manifests import load_manifests
@@ -160,7 +178,12 @@ def node_pools(path: str) -> list[Object]:
     pools: list[Object] = []
     for manifest in load_manifests(Path(path).read_bytes(), source=path):
         if manifest.object.get("kind") == "NodePool":
-            NodePool.parse(manifest.object)
+            try:
+                read = NodePool.parse(manifest.object)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}, line {manifest.line}: {error}") from None
+            if any(read.name == one["metadata"]["name"] for one in pools):
+                raise ValueError(f"{path}, line {manifest.line}: nodepool {read.name}: is there twice")
             pools.append(manifest.object)
     if not pools:
         raise ValueError(f"{path}: no NodePool in there, expected at least one")

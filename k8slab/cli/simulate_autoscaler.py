@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from k8slab.cli.autoscaler_files import Change, change, node_groups, node_pools
+from k8slab.cli.autoscaler_files import Change, as_stored, change, node_groups, node_pools
 from k8slab.cli.files import file_name, in_json, on_terminal, refused
 from k8slab.cli.run import duration_ms
 from k8slab.cli.seeds import seed_text
@@ -28,6 +28,7 @@ __all__ = ["add_parser", "simulate"]
 SCHEMA = "k8slab/simulate-autoscaler/1"
 _SLICE_MS = 10_000
 _MICROS = 1_000_000
+_APPS = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 @dataclass
@@ -160,8 +161,10 @@ def _update_budget(cluster: Cluster, budget: dict[str, Any]) -> None:
     healthy = sum(is_pod_ready(pod) for pod in pods)
     if spec.get("minAvailable") is not None:
         desired = scaled_value(spec["minAvailable"], len(pods), round_up=True)
+    elif spec.get("maxUnavailable") is not None:
+        desired = len(pods) - scaled_value(spec["maxUnavailable"], len(pods), round_up=True)
     else:
-        desired = len(pods) - scaled_value(spec.get("maxUnavailable"), len(pods), round_up=True)
+        desired = len(pods)  # a budget that names neither allows nothing
     status = {
         "observedGeneration": metadata.get("generation", 1),
         "expectedPods": len(pods),
@@ -216,25 +219,29 @@ def _with_karpenter(args: argparse.Namespace, manifests: list[Manifest], changes
     from k8slab.autoscaling.karpenter.small_world import SmallWorld
 
     answer = Answer(args.autoscaler, args.for_ms)
-    apps = {}
+    apps: dict[str, Object] = {}
+    objects = []
     for manifest in manifests:
-        kind = manifest.object["kind"]
-        if kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
-            apps[manifest.object["metadata"]["name"]] = manifest.object
-        elif kind not in ("PodDisruptionBudget", "DaemonSet"):
-            answer.notes.append(f"{manifest.source}, line {manifest.line}: {kind} is not looked at")
-    objects = [manifest.object for manifest in manifests]
+        where, kind = f"{manifest.source}, line {manifest.line}", manifest.object["kind"]
+        if kind not in (*_APPS, "PodDisruptionBudget", "DaemonSet"):
+            answer.notes.append(f"{where}: {kind} is not looked at")
+            continue
+        obj = as_stored(manifest)
+        objects.append(obj)
+        if kind in _APPS and apps.setdefault(name := obj["metadata"]["name"], obj) is not obj:
+            raise ValueError(f"{where}: {kind} {name}: expected names that differ, whatever the kinds and namespaces")
     world = SmallWorld(
         node_pools(args.nodepools),
         catalogue(),
         seed=_seed(args.seed),
         daemons=[_daemon(one) for one in objects if one["kind"] == "DaemonSet"],
-        pdbs=[_in_default(one) for one in objects if one["kind"] == "PodDisruptionBudget"],
+        pdbs=[_whole(one) for one in objects if one["kind"] == "PodDisruptionBudget"],
         tell=lambda *told: _note(answer, world.now_ms, *told),
     )
     for name, app in apps.items():
         template = app["spec"]["template"]
-        world.scale(name, app["spec"].get("replicas", 1), {"metadata": template.get("metadata") or {}, **template})
+        metadata = {**(template.get("metadata") or {}), "namespace": app["metadata"]["namespace"]}
+        world.scale(name, app["spec"].get("replicas", 1), {**template, "metadata": metadata})
     for one in changes:
         name = one.reference.partition("/")[2]
         if name not in apps:
@@ -270,7 +277,7 @@ def _daemon(daemon_set: Object) -> Object:
     return {"metadata": own, "spec": template["spec"]}
 
 
-def _in_default(budget: Object) -> Object:
+def _whole(budget: Object) -> Object:
     """The small world keeps budgets in whole numbers of Pods."""
     spec = budget["spec"]
     for name in ("minAvailable", "maxUnavailable"):
@@ -278,7 +285,7 @@ def _in_default(budget: Object) -> Object:
             raise ValueError(
                 f"PodDisruptionBudget {budget['metadata']['name']}: {name}: {spec[name]!r}: expected a number"
             )
-    return {**budget, "metadata": {"namespace": "default", **budget["metadata"]}}
+    return budget
 
 
 # -- printing -------------------------------------------------------------------------------------------

@@ -119,12 +119,15 @@ def _long_terminating(info: PodInfo, context: DrainContext) -> Verdict | None:
 
 
 _KNOWN = {
-    ("", "ReplicationController"): "replication controller",
-    ("apps", "DaemonSet"): "daemonset",
-    ("batch", "Job"): "job",
-    ("apps", "ReplicaSet"): "replication controller",
-    ("apps", "StatefulSet"): "statefulset",
+    "ReplicationController": "replication controller",
+    "DaemonSet": "daemonset",
+    "Job": "job",
+    "ReplicaSet": "replication controller",
+    "StatefulSet": "statefulset",
 }
+_ONLY_OF_APPS = ("DaemonSet", "StatefulSet")
+"""Of these kinds, others than those of the group `apps` are not known here; of the rest the kind alone counts."""
+_GROUPS = {"Job": "batch", "ReplicationController": ""}
 _MISSING = {
     "DaemonSet": "is not present, ",
     "Job": "is not available: ",
@@ -141,12 +144,15 @@ def _replica_count(info: PodInfo, context: DrainContext) -> Verdict | None:
         return None
     group = str(owner.get("apiVersion") or "").rpartition("/")[0]
     kind = str(owner.get("kind"))
-    what = _KNOWN.get((group, kind))
-    if what is None:
+    what = _KNOWN.get(kind)
+    if what is None or (kind in _ONLY_OF_APPS and group != "apps"):
         return None
+    if kind not in ("ReplicationController", "DaemonSet") and is_daemon_set_pod(info.pod):
+        return None  # the annotation says that it is a DaemonSet's, of a kind that nobody lists here
     found = context.controllers.get((kind, info.namespace, str(owner.get("name"))))
     if found is None:
-        resource = kind.lower() + (f".{group}" if group else "")
+        known_group = _GROUPS.get(kind, "apps")
+        resource = kind.lower() + (f".{known_group}" if known_group else "")
         text = f'{what} for {info.key} {_MISSING[kind]}err: {resource} "{owner.get("name")}" not found'
         return _blocked(BlockingReason.CONTROLLER_NOT_FOUND, text)
     if kind in ("ReplicaSet", "ReplicationController"):

@@ -38,7 +38,10 @@ class EstimationContext:
 
 @dataclass(slots=True)
 class Estimate:
-    """So many Nodes take these Pods. `nodes`: by name of an imagined Node, the Pods on it (empty ones do not count)."""
+    """So many Nodes take these Pods. `nodes`: by name of an imagined Node, the Pods on it (empty ones do not count).
+
+    As upstream, a Node that is there already counts, too, where spreading over hosts sent one of the Pods to it.
+    """
 
     node_count: int
     pods: list[PodInfo]
@@ -86,7 +89,8 @@ class BinpackingNodeEstimator:
         self._snapshot = snapshot
         self._template: NodeInfo | None = None
         self._limit = 0
-        self._made: dict[str, list[PodInfo]] = {}
+        self._made: dict[str, None] = {}
+        self._used: dict[str, list[PodInfo]] = {}
         self._last = ""
         self._scheduled: list[PodInfo] = []
 
@@ -95,7 +99,7 @@ class BinpackingNodeEstimator:
     ) -> Estimate:
         """Nodes like `template` for these Pods, each of which fits on an empty one by itself."""
         self._template, self._limit = template, node_limit(node_group, context)
-        self._made, self._last, self._scheduled = {}, "", []
+        self._made, self._used, self._last, self._scheduled = {}, {}, "", []
         self._snapshot.fork()
         try:
             may_add = True
@@ -105,8 +109,7 @@ class BinpackingNodeEstimator:
                     may_add = self._on_new_nodes(rest)
         finally:
             self._snapshot.revert()
-        used = {name: pods for name, pods in self._made.items() if pods}
-        return Estimate(len(used), self._scheduled, used)
+        return Estimate(len(self._used), self._scheduled, self._used)
 
     def _on_made_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
         """Put Pods on the Nodes made for others; returns those from the first on that found no place."""
@@ -124,7 +127,7 @@ class BinpackingNodeEstimator:
         for pod in pods:
             if self._last and self._on_last(pod):
                 continue
-            if self._last and not self._made[self._last]:
+            if self._last and self._last not in self._used:
                 return True  # it did not fit on an empty Node: another empty one would be no better
             if self._limit < 0 or (self._limit and len(self._made) >= self._limit):
                 return False
@@ -148,14 +151,14 @@ class BinpackingNodeEstimator:
         return bool(name)
 
     def _track(self, pod: PodInfo, node_name: str) -> None:
-        self._made.setdefault(node_name, []).append(pod)
+        self._used.setdefault(node_name, []).append(pod)
         self._scheduled.append(pod)
 
     def _add_node(self) -> None:
         assert self._template is not None  # set by estimate
         info = fresh_node(self._template, f"{self._template.name}-e-{len(self._made)}")
         self._snapshot.add_node_info(info)
-        self._made[info.name], self._last = [], info.name
+        self._made[info.name], self._last = None, info.name
 
 
 def _is_spread(failure: SchedulingFailure) -> bool:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any
 
 from k8slab.api.objects import Object
+from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.autoscaling.cloud import (
     ON_DEMAND,
     SPOT,
@@ -99,6 +100,26 @@ class NodeGroupConfig:
             raise ValueError(f"node group {self.id}: capacity_type {self.capacity_type!r}, expected on-demand or spot")
         if self.size is not None and not 0 <= self.size <= self.max_size:
             raise ValueError(f"node group {self.id}: size {self.size}, expected 0 to {self.max_size}")
+        for key, text in self.labels.items():
+            if not isinstance(key, str) or not isinstance(text, str):
+                raise ValueError(f"node group {self.id}: labels: {key!r}: {text!r}, expected a text")
+        for index, taint in enumerate(self.taints):
+            if not _is_taint(taint):
+                effects = ", ".join(TAINT_EFFECTS)
+                raise ValueError(
+                    f"node group {self.id}: taints[{index}]: {taint!r}, expected texts for key and value, and one "
+                    f"effect of {effects}"
+                )
+
+
+def _is_taint(taint: object) -> bool:
+    return (
+        isinstance(taint, Mapping)
+        and isinstance(taint.get("key"), str)
+        and bool(taint["key"])
+        and isinstance(taint.get("value") or "", str)
+        and taint.get("effect") in TAINT_EFFECTS
+    )
 
 
 class NodeGroup:

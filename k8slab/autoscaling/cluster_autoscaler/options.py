@@ -139,7 +139,7 @@ class AutoscalingOptions:
 def _duration(flag: str, given: Any) -> int:
     try:
         nanoseconds = parse_duration_ns(given if isinstance(given, str) else f"{int(given)}s")
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"flag {flag}: {given!r}: expected a duration such as 10m or 90s") from None
     return nanoseconds // 1_000_000
 
@@ -147,7 +147,10 @@ def _duration(flag: str, given: Any) -> int:
 def _typed(flag: str, given: Any, default: Any) -> Any:
     """The value as the type of its default."""
     if isinstance(default, tuple):
-        return tuple(given.split(",")) if isinstance(given, str) else tuple(given)
+        names = given.split(",") if isinstance(given, str) else given
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"flag {flag}: {given!r}: expected texts with commas between, or a list of texts")
+        return tuple(names)
     if isinstance(default, bool):
         if isinstance(given, bool) or str(given).lower() in ("true", "false"):
             return given is True or str(given).lower() == "true"
@@ -156,7 +159,7 @@ def _typed(flag: str, given: Any, default: Any) -> Any:
         return str(given)
     try:
         return type(default)(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"flag {flag}: {given!r}: expected a number") from None
 
 

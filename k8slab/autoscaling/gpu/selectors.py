@@ -26,6 +26,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<int>\d+)|(?P<word>[A-Za-z_]\w*)|"
     r"(?P<sign>&&|\|\||==|!=|<=|>=|[<>!.,()\[\]-]))"
 )
+_MAX_DEPTH = 50
 _Value = Any
 _Node = Callable[[Mapping[str, Any]], _Value]
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -75,7 +76,7 @@ class _Parser:
                 raise ValueError(f"selector {text!r}: {text[place:][:10]!r} at {place} is not understood")
             self._tokens.append((found.lastgroup or "", found[found.lastgroup or 0]))
             place = found.end()
-        self._at = 0
+        self._at = self._depth = 0
 
     def parse(self) -> _Node:
         node = self._or()
@@ -98,10 +99,14 @@ class _Parser:
             raise ValueError(f"selector {self._text!r}: {found!r}, expected {sign!r}")
 
     def _or(self) -> _Node:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise ValueError(f"selector: more than {_MAX_DEPTH} expressions in each other")
         node = self._and()
         while self._peek() == "||":
             self._next()
             node = _either(node, self._and(), True)
+        self._depth -= 1
         return node
 
     def _and(self) -> _Node:
@@ -112,11 +117,12 @@ class _Parser:
         return node
 
     def _not(self) -> _Node:
-        if self._peek() == "!":
+        is_negated = is_not = False
+        while self._peek() == "!":
             self._next()
-            inner = self._not()
-            return lambda device: not _truth(inner(device))
-        return self._comparison()
+            is_not, is_negated = True, not is_negated
+        inner = self._comparison()
+        return (lambda device: _truth(inner(device)) is not is_negated) if is_not else inner
 
     def _comparison(self) -> _Node:
         left = self._operand()
@@ -127,7 +133,7 @@ class _Parser:
         if sign == "in":
             self._next()
             right = self._operand()
-            return lambda device: left(device) in right(device)
+            return _member(left, right)
         return left
 
     def _operand(self) -> _Node:
@@ -155,8 +161,10 @@ class _Parser:
         if kind == "text":
             return _constant(re.sub(r"\\(.)", r"\1", text[1:-1]))
         if text == "-":
+            if self._peek() == "-":
+                raise ValueError(f"selector {self._text!r}: '-' is not expected here")
             number = self._primary()
-            return lambda device: -number(device)
+            return _negated(number)
         if kind == "int":
             return _constant(int(text))
         if text in ("true", "false"):
@@ -167,7 +175,7 @@ class _Parser:
             self._expect("(")
             inner = self._or()
             self._expect(")")
-            return lambda device: quantity(inner(device))
+            return _as_quantity(inner)
         if text == "(":
             node = self._or()
             self._expect(")")
@@ -217,8 +225,41 @@ def _compared(left: _Node, right: _Node, compare: Callable[[Any, Any], bool], si
         a, b = left(device), right(device)
         try:
             return compare(a, b)
-        except TypeError:
+        except (TypeError, AttributeError):  # quantities order themselves by their parts
             raise SelectorError(f"no such overload: {a!r} {sign} {b!r}") from None
+
+    return evaluate
+
+
+def _member(left: _Node, right: _Node) -> _Node:
+    def evaluate(device: Mapping[str, Any]) -> bool:
+        one, many = left(device), right(device)
+        if not isinstance(many, (list, Mapping)):
+            raise SelectorError(f"no such overload: {one!r} in {many!r}")
+        return one in list(many)
+
+    return evaluate
+
+
+def _negated(number: _Node) -> _Node:
+    def evaluate(device: Mapping[str, Any]) -> int:
+        found = number(device)
+        if type(found) is not int:
+            raise SelectorError(f"no such overload: -{found!r}")
+        return -found
+
+    return evaluate
+
+
+def _as_quantity(inner: _Node) -> _Node:
+    def evaluate(device: Mapping[str, Any]) -> Quantity:
+        text = inner(device)
+        if not isinstance(text, str):
+            raise SelectorError(f"no such overload: quantity({text!r})")
+        try:
+            return quantity(text)
+        except ValueError as error:
+            raise SelectorError(f"quantity({text!r}): {error}") from None
 
     return evaluate
 

@@ -55,6 +55,8 @@ class Budget:
         if not isinstance(nodes, str) or not _NODES.fullmatch(nodes):
             raise ValueError(f"{path}.nodes: Invalid value: {nodes!r}: expected a text such as '3' or '10%'")
         reasons = raw.get("reasons")
+        if reasons is not None and not isinstance(reasons, (list, tuple)):
+            raise TypeError(f"{path}.reasons: {reasons!r}: expected a list of strings")
         for reason in reasons or ():
             if reason not in REASONS:
                 raise ValueError(f"{path}.reasons: Unsupported value: {reason!r}: expected one of {', '.join(REASONS)}")
@@ -62,6 +64,8 @@ class Budget:
             raise ValueError(f"{path}: Invalid value: 'schedule' must be set with 'duration'")
         schedule, duration_ms = None, 0
         if "schedule" in raw:
+            if not isinstance(raw["schedule"], str):
+                raise TypeError(f"{path}.schedule: {raw['schedule']!r}: expected a string")
             try:
                 schedule = CronSchedule.parse(raw["schedule"])
             except ValueError as error:

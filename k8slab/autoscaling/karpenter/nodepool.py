@@ -39,6 +39,26 @@ _DEFAULT_EXPIRY = "720h"
 _NODE_CLASS = "karpenter.k8s.aws/ec2nodeclass"
 _MOST_BUDGETS = 50
 _RESTRICTED_DOMAINS = ("karpenter.k8s.aws", "karpenter.sh")
+_SHAPES: tuple[tuple[str, type], ...] = (
+    ("metadata", dict),
+    ("metadata.name", str),
+    ("spec", dict),
+    ("spec.limits", dict),
+    ("spec.disruption", dict),
+    ("spec.disruption.budgets", list),
+    ("spec.template", dict),
+    ("spec.template.metadata", dict),
+    ("spec.template.metadata.labels", dict),
+    ("spec.template.metadata.annotations", dict),
+    ("spec.template.spec", dict),
+    ("spec.template.spec.nodeClassRef", dict),
+    ("spec.template.spec.nodeClassRef.name", str),
+    ("spec.template.spec.requirements", list),
+    ("spec.template.spec.taints", list),
+    ("spec.template.spec.startupTaints", list),
+)
+"""What kind of value each field has, outer fields before inner ones."""
+_KINDS: Mapping[type, str] = {dict: "a mapping", list: "a list", str: "a string"}
 _HASHED = ("metadata", "taints", "startupTaints", "nodeClassRef", "terminationGracePeriod", "expireAfter")
 
 
@@ -54,6 +74,22 @@ def amounts(raw: Mapping[str, Any], path: str) -> dict[str, int]:
     return found
 
 
+def _check_shapes(manifest: Object) -> None:
+    """TypeError that names the first field of another kind than the schema says."""
+    for path, kind in _SHAPES:
+        value: Any = manifest
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        is_right = isinstance(value, Mapping if kind is dict else (list, tuple) if kind is list else str)
+        if value is not None and not is_right:
+            raise TypeError(f"{path}: {value!r}: expected {_KINDS[kind]}")
+    metadata = ((manifest.get("spec") or {}).get("template") or {}).get("metadata") or {}
+    for field_name in ("labels", "annotations"):
+        for key, text in (metadata.get(field_name) or {}).items():
+            if not isinstance(text, str):
+                raise TypeError(f"spec.template.metadata.{field_name}[{key}]: {text!r}: expected a string")
+
+
 def _duration_ms(text: Any, path: str) -> int | None:
     """None for Never."""
     if not isinstance(text, str) or not _LIFETIME.fullmatch(text):
@@ -66,6 +102,8 @@ def _taints(raw: Iterable[Mapping[str, Any]], path: str) -> tuple[Object, ...]:
     for index, taint in enumerate(raw):
         if not isinstance(taint, Mapping) or not taint.get("key") or taint.get("effect") not in TAINT_EFFECTS:
             raise ValueError(f"{path}[{index}]: {taint!r}: expected key and one effect of {', '.join(TAINT_EFFECTS)}")
+        if not isinstance(taint["key"], str) or not isinstance(taint.get("value") or "", str):
+            raise TypeError(f"{path}[{index}]: {taint!r}: expected strings for key and value")
         found.append(dict(taint))
     return tuple(found)
 
@@ -91,7 +129,11 @@ class NodePool:
 
     @classmethod
     def parse(cls, manifest: Object) -> NodePool:
-        """ValueError that names the field of what the API server would refuse."""
+        """ValueError that names the field of what the API server would refuse; TypeError: a value of another kind."""
+        try:
+            _check_shapes(manifest)
+        except TypeError as error:
+            raise TypeError(f"nodepool: {error}") from None
         name = (manifest.get("metadata") or {}).get("name") or ""
         if not name:
             raise ValueError("nodepool: metadata.name: Required value")

@@ -200,13 +200,15 @@ def parse_requirement(raw: Mapping[str, Any], path: str, operators: Collection[s
     if not isinstance(raw, Mapping):
         raise TypeError(f"{path}: {raw!r}: expected a mapping with key, operator and values")
     key, operator = raw.get("key") or "", raw.get("operator") or ""
+    if not isinstance(key, str) or not isinstance(operator, str):
+        raise TypeError(f"{path}: {raw!r}: expected strings for key and operator")
     if not key:
         raise ValueError(f"{path}.key: Required value")
     if operator not in operators:
         shown = ", ".join(map(go_quote, operators))
         raise ValueError(f"{path}.operator: Unsupported value: {go_quote(operator)}: supported values: {shown}")
     values = raw.get("values") or ()
-    if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+    if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
         raise TypeError(f"{path}.values: {values!r}: expected a list of strings")
     if operator == "In" and not values:
         raise ValueError(f"{path}: Invalid value: requirements with operator 'In' must have a value defined")

@@ -101,7 +101,7 @@ class SmallWorld:
         return app in self._apps
 
     def _of_app(self, app: str) -> list[str]:
-        return [key for key, pod in self.pods.items() if labels_of(pod).get("app") == app]
+        return [key for key, pod in self.pods.items() if _app_of(pod) == app]
 
     def _keep_replicas(self, app: str) -> None:
         replicas, template = self._apps[app]
@@ -115,11 +115,11 @@ class SmallWorld:
 
     def _made(self, app: str, number: int, template: Object) -> Object:
         metadata = {
+            "namespace": "default",
             **(template.get("metadata") or {}),
             "name": f"{app}-{number}",
-            "namespace": "default",
             "uid": f"uid-{app}-{number}",
-            "labels": {**labels_of(template), "app": app},
+            "labels": {"app": app, **labels_of(template)},
             "creationTimestamp": rfc3339(self.now_ms),
             "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "controller": True}],
         }
@@ -155,9 +155,9 @@ class SmallWorld:
             if namespace_of(pod) == namespace_of(pdb) and selector.matches(labels_of(pod))
         ]
         healthy = sum(1 for pod in chosen if pod["spec"].get("nodeName"))
-        least = pdb["spec"].get("minAvailable")
+        least, most = pdb["spec"].get("minAvailable"), pdb["spec"].get("maxUnavailable")
         if least is None:
-            least = len(chosen) - pdb["spec"]["maxUnavailable"]
+            least = len(chosen) - (most or 0)  # a budget that names neither allows nothing, as upstream's
         return max(healthy - int(least), 0)
 
     def _schedule(self) -> bool:
@@ -257,7 +257,7 @@ class SmallWorld:
             self._replace(key)
 
     def _replace(self, key: str) -> None:
-        app = labels_of(self.pods[key])["app"]
+        app = _app_of(self.pods[key])
         self._remove(key)
         self._keep_replicas(app)
 
@@ -323,6 +323,11 @@ class SmallWorld:
     def price_micros(self) -> int:
         """What the live instances cost an hour."""
         return sum(one.price_micros for one in self.cloud.live())
+
+
+def _app_of(pod: Object) -> str:
+    owner: str = pod["metadata"]["ownerReferences"][0]["name"]
+    return owner
 
 
 def _number(key: str) -> tuple[str, int]:

@@ -391,6 +391,23 @@ class TestWhatTypesOfPodsCanPreventRemoval:
         assert self.reason(pod, controllers=there) == ""
         assert self.reason(pod, controllers=there, min_replica_count=3) == "MinReplicasReached"
 
+    def test_controllers_are_looked_up_by_kind_and_of_two_kinds_only_those_of_apps(self) -> None:
+        """drainability/rules/replicacount: the group counts for DaemonSets and StatefulSets alone."""
+        made = waiting_pod("p", "100m", owner="rs")
+        for version, kind, reason in (
+            ("extensions/v1beta1", "ReplicaSet", "ControllerNotFound"),
+            ("batch/v1beta1", "Job", "ControllerNotFound"),
+            ("apps.kruise.io/v1", "StatefulSet", ""),
+            ("apps/v1", "StatefulSet", "ControllerNotFound"),
+        ):
+            made["metadata"]["ownerReferences"] = [owned("gone", kind, version)]
+            assert self.reason(made, controllers={}) == reason, (version, kind)
+
+    def test_a_pod_that_says_it_is_of_a_daemon_set_needs_no_controller_of_another_kind(self) -> None:
+        said = {"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"}
+        pod = waiting_pod("p", "100m", owner="rs", annotations=said)
+        assert self.reason(pod, controllers={}) == ""
+
     def test_pods_of_daemon_sets_and_mirror_pods_do_not_matter(self) -> None:
         """ "except these that run on all nodes by default, like manifest-run pods or pods created by daemonsets"."""
         daemon = waiting_pod("ds", "100m", volumes=[{"name": "v", "hostPath": {"path": "/"}}])

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from k8slab.autoscaling.cloud import Pool
-from k8slab.autoscaling.cluster_autoscaler import AutoscalingOptions, NodeGroupConfig, parse_priorities
+from k8slab.autoscaling.cluster_autoscaler import (
+    AutoscalingOptions,
+    BinpackingNodeEstimator,
+    ClusterSnapshot,
+    EstimationContext,
+    NodeGroupConfig,
+    build_pod_groups,
+    parse_priorities,
+)
+from k8slab.scheduler import Framework, NodeInfo, PodInfo
 from tests.autoscaling import MINUTE, CaWorld, groups_of, machine, waiting_pod
 
 TWO = machine("two", 2, 8)
@@ -528,6 +537,27 @@ class TestFailedScaleUps:
         w.loops(3 * MINUTE)
         assert len(w.groups.groups["spot"].live()) == 2
         assert instance not in w.groups.groups["spot"].live()
+
+
+def test_a_node_that_spreading_found_is_counted_but_takes_no_pods_of_later_groups() -> None:
+    """binpacking_estimator.go: newNodesWithPods counts it, newNodeNames (where later groups look) does not have it."""
+    there = {"metadata": {"name": "there", "labels": {"kubernetes.io/hostname": "there"}},
+             "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}  # fmt: skip
+    groups = groups_of(NodeGroupConfig("pool", "two"), types=(TWO,))
+    group = groups.groups["pool"]
+    rule = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": "spread"}}}  # fmt: skip
+    spread = [
+        waiting_pod(f"s{n}", "900m", "1Gi", owner="s", labels={"app": "spread"}, topologySpreadConstraints=[rule])
+        for n in range(2)
+    ]
+    plain = waiting_pod("plain", "1101m", owner="plain")  # 1,100m are left beside the first
+    snapshot = ClusterSnapshot(Framework.from_profile(), [NodeInfo.of(there)])
+    pod_groups = build_pod_groups([PodInfo(pod) for pod in (*spread, plain)])
+    estimator = BinpackingNodeEstimator(snapshot)
+    found = estimator.estimate(pod_groups, NodeInfo.of(group.template()), group, EstimationContext())
+    placed = [[pod.pod["metadata"]["name"] for pod in pods] for pods in found.nodes.values()]
+    assert (found.node_count, placed) == (3, [["s0"], ["s1"], ["plain"]])
 
 
 class TestUnreadyNodes:

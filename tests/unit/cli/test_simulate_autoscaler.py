@@ -94,6 +94,21 @@ def test_the_same_seed_gives_the_same_answer(k8slab: Run) -> None:
             "groups: [{id: a, instanceType: m5.large, options: {scale-down-unneeded-time: soon}}]",
             "flag scale-down-unneeded-time: 'soon': expected a duration such as 10m",
         ),
+        (
+            "groups: [{id: a, instanceType: m5.large, taints: [x]}]",
+            "groups[0]: node group a: taints[0]: 'x', expected texts for key and value, and one effect of NoSchedule",
+        ),
+        ("groups: [{id: a, instanceType: m5.large, taints: [{effect: NoSchedule}]}]", "node group a: taints[0]: "),
+        (
+            "groups: [{id: a, instanceType: m5.large, taints: [{key: k, value: 5, effect: NoSchedule}]}]",
+            "node group a: taints[0]: ",
+        ),
+        ("groups: [{id: a, instanceType: m5.large, labels: {k: 1}}]", "node group a: labels: 'k': 1, expected a text"),
+        (
+            "groups: [{id: a, instanceType: m5.large}]\noptions: {expander: 5}",
+            "options: flag expander: 5: expected texts with commas between, or a list of texts",
+        ),
+        ("groups: [{id: a, instanceType: m5.large, options: {startup-taints: [5]}}]", "flag startup-taints: [5]"),
         ("groups: [{id: a, instanceType: m5.large}]\nquotas: {cpus: 4}", "quotas: 'cpus': 4: expected NAME/on-demand"),
         ("groups: [{id: a, instanceType: m5.large}]\ncapacity: {m5.large: 4}", "expected TYPE/ZONE/on-demand"),
         ("groups: [{id: a, instanceType: m5.large}", "line 1"),
@@ -144,3 +159,40 @@ def test_inputs_that_are_not_there_are_named(k8slab: Run, arguments: tuple[objec
     answer = k8slab("simulate", "autoscaler", *arguments)
     assert answer.code == 1
     assert message in answer.err
+
+
+POOL = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: default}\nspec: {template: {spec: {}}}\n"
+APP = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+BUDGET = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\n"
+
+
+@pytest.mark.parametrize(
+    ("workloads", "pools", "message"),
+    [
+        (APP, POOL, "line 1: Deployment web: spec.selector: Required value"),
+        (APP + "spec: {replicas: 1, template: {spec: null}}", POOL, "Deployment web: spec.selector: Required value"),
+        (WEB.read_text() + "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: d}\n", POOL, "DaemonSet d: "),
+        (WEB.read_text() + "---\n" + WEB.read_text(), POOL, "Deployment web: expected names that differ"),
+        (WEB.read_text(), POOL.replace("template: {spec: {}}", "template: 5"), "spec.template: 5: expected a mapping"),
+        (WEB.read_text(), POOL + "---\n" + POOL, "nodepool default: is there twice"),
+    ],
+    ids=["no spec", "no template", "a DaemonSet without spec", "a name twice", "a pool's template", "a pool twice"],
+)
+def test_workloads_and_pools_for_karpenter_are_judged_as_the_api_would(
+    k8slab: Run, tmp_path: Path, workloads: str, pools: str, message: str
+) -> None:
+    files = [tmp_path / name for name in ("workloads.yaml", "pools.yaml")]
+    for path, text in zip(files, (workloads, pools), strict=True):
+        path.write_text(text)
+    answer = k8slab("simulate", "autoscaler", files[0], "--with", "karpenter", "--nodepools", files[1], "--for", "2m")
+    assert answer.code == 1 and answer.out == ""
+    assert message in answer.err and answer.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("autoscaler", ["cluster-autoscaler", "karpenter"])
+def test_a_budget_with_a_selector_alone_is_no_error(k8slab: Run, tmp_path: Path, autoscaler: str) -> None:
+    path = tmp_path / "web.yaml"
+    path.write_text(WEB.read_text() + "---\n" + BUDGET + "spec: {selector: {matchLabels: {app: web}}}\n")
+    how = ("--groups", GROUPS) if autoscaler == "cluster-autoscaler" else ("--nodepools", POOLS)
+    answer = k8slab("simulate", "autoscaler", path, "--with", autoscaler, *how, "--for", "4m")
+    assert (answer.code, answer.err) == (0, "")

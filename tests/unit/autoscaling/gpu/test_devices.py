@@ -386,3 +386,27 @@ def test_an_error_that_decides_nothing_is_an_error() -> None:
 def test_extended_resources_are_whole_and_not_overcommitted(resources: Any, error: str) -> None:
     errors = [str(one) for one in validate_container_resources("resources", resources, ())]
     assert any(error in one for one in errors) if error else errors == []
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "device.driver in 5",
+        '"a" in "abc"',
+        "-device.driver == 1",
+        'quantity("x") == quantity("1")',
+        "quantity(5) == 1",
+        'device.capacity["g"].m < 5',
+    ],
+)
+def test_what_cel_has_no_overload_for_is_a_selector_error_and_no_traceback(expression: str) -> None:
+    with pytest.raises(SelectorError):
+        DeviceSelector(expression).matches("d", {}, {"g": {"m": "5Gi"}})
+
+
+def test_selectors_may_nest_but_not_for_ever() -> None:
+    assert DeviceSelector("(" * 40 + "true" + ")" * 40).matches("d", {}, {})
+    assert DeviceSelector("!" * 3_000 + "true").matches("d", {}, {})
+    assert not DeviceSelector("!" * 3_001 + "true").matches("d", {}, {})
+    with pytest.raises(ValueError, match="more than 50 expressions in each other"):
+        DeviceSelector("(" * 3_000 + "true" + ")" * 3_000)

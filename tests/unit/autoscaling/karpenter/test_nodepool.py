@@ -92,6 +92,44 @@ def test_bad_pools_are_refused_by_the_field(manifest: dict[str, Any], message: s
     assert message in str(refused.value)
 
 
+def template_of(**more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "p"}, "spec": {"template": {"spec": {}, **more}}}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        ({"metadata": {"name": 5}}, "metadata.name: 5: expected a string"),
+        ({"metadata": {"name": "p"}, "spec": 5}, "spec: 5: expected a mapping"),
+        (node_pool("p", limits=5), "spec.limits: 5: expected a mapping"),
+        (node_pool("p", disruption=5), "spec.disruption: 5: expected a mapping"),
+        (node_pool("p", disruption={"budgets": 5}), "spec.disruption.budgets: 5: expected a list"),
+        (node_pool("p", disruption={"budgets": [{"reasons": 5}]}), "budgets[0].reasons: 5: expected a list of strings"),
+        (
+            node_pool("p", disruption={"budgets": [{"schedule": 5, "duration": "1h"}]}),
+            "budgets[0].schedule: 5: expected a string",
+        ),
+        (template_of(metadata=5), "spec.template.metadata: 5: expected a mapping"),
+        (template_of(metadata={"labels": {"a": 5}}), "spec.template.metadata.labels[a]: 5: expected a string"),
+        (template_of(spec={"requirements": 5}), "spec.template.spec.requirements: 5: expected a list"),
+        (
+            template_of(spec={"requirements": [{"key": ["a"], "operator": "Exists"}]}),
+            "spec.template.spec.requirements[0]: {'key': ['a'], 'operator': 'Exists'}: expected strings for key and",
+        ),
+        (template_of(spec={"nodeClassRef": "a"}), "spec.template.spec.nodeClassRef: 'a': expected a mapping"),
+        (template_of(spec={"taints": 5}), "spec.template.spec.taints: 5: expected a list"),
+        (
+            template_of(spec={"taints": [{"key": "a", "value": 5, "effect": "NoSchedule"}]}),
+            "spec.template.spec.taints[0]: {'key': 'a', 'value': 5, 'effect': 'NoSchedule'}: expected strings for key",
+        ),
+    ],
+)
+def test_values_of_another_kind_are_named_and_never_a_traceback(manifest: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        NodePool.parse(manifest)
+    assert message in str(refused.value)
+
+
 # -- budgets: disruption.md, NodePool Disruption Budgets -----------------------------------------------
 
 DOCUMENTED = NodePool.parse(

@@ -197,6 +197,34 @@ def test_a_budget_of_one_lets_a_drain_take_turns() -> None:
     assert (least, world.placed()) == (2, 3)
 
 
+def test_a_template_keeps_its_own_labels_and_namespace() -> None:
+    """The label `app` may be another word than the application's name; budgets and rules select by it."""
+    made = template("500m")
+    made["metadata"] |= {"labels": {"app": "frontend"}, "namespace": "shop"}
+    pdb = {"metadata": {"name": "b", "namespace": "shop"}, "spec": {"maxUnavailable": 0,
+           "selector": {"matchLabels": {"app": "frontend"}}}}  # fmt: skip
+    world = World(on_demand(consolidateAfter="Never"), pdbs=[pdb])
+    world.scale("web", 2, made)
+    world.run(2 * MINUTE)
+    assert sorted(world.pods) == ["shop/web-1", "shop/web-2"]
+    world.karpenter.delete_claim("default-1", world.now_ms)
+    world.run(2 * MINUTE)
+    assert "default-1" in world.nodes() and world.placed() == 2  # the budget holds the drain
+    world.scale("web", 1)
+    assert len(world.pods) == 1
+
+
+def test_a_budget_that_names_neither_bound_allows_nothing() -> None:
+    """disruption.go, getExpectedPodCount: the expected count stays 0, and so nothing is allowed."""
+    pdb = {"metadata": {"name": "b", "namespace": "default"}, "spec": {"selector": {"matchLabels": {"app": "web"}}}}
+    world = World(on_demand(consolidateAfter="Never"), pdbs=[pdb])
+    world.scale("web", 1, template("500m"))
+    world.run(2 * MINUTE)
+    world.karpenter.delete_claim("default-1", world.now_ms)
+    world.run(2 * MINUTE)
+    assert list(world.pods) == ["default/web-1"]
+
+
 def test_gpus_are_there_twenty_seconds_after_the_node_is_ready() -> None:
     """K102: Ready is not yet allocatable; initialization.go waits for the resources that were asked for."""
     gpu = instance_type("g5.xlarge", 4, 1.0, gpus=1, gpu_product="NVIDIA-A10G")
