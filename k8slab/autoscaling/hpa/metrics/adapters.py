@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from k8slab.api.errors import NotFoundError
+from k8slab.api.errors import InternalError, NotFoundError
 from k8slab.api.labels import parse_selector
 from k8slab.api.objects import Object
 from k8slab.api.quantity import quantity
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import Request
 from k8slab.autoscaling.hpa.metrics.client import CUSTOM, EXTERNAL
-from k8slab.autoscaling.hpa.metrics.server import PodSource
+from k8slab.autoscaling.hpa.metrics.server import PodSource, selector_of
 from k8slab.sim import Loop
 
 __all__ = ["CustomMetrics", "ExternalMetrics", "Number"]
@@ -51,6 +51,14 @@ def _quantity(number: Number, now_ms: int, name: str) -> str | None:
         raise ValueError(f"metric {name}: {found!r}: expected a quantity, such as 12 or 500m") from error
 
 
+def _answer(number: Number, now_ms: int, name: str) -> str | None:
+    """The number as a quantity, asked for by a client: 500 for one that is none."""
+    try:
+        return _quantity(number, now_ms, name)
+    except ValueError as error:
+        raise InternalError(str(error)) from None
+
+
 class ExternalMetrics:
     """`external.metrics.k8s.io`: numbers from outside, by name, namespace and labels."""
 
@@ -74,11 +82,11 @@ class ExternalMetrics:
         self._series.pop((namespace, name), None)
 
     def matching(self, name: str, namespace: str, selector: str, now_ms: int) -> list[dict[str, Any]]:
-        """The ExternalMetricValues of a name that a selector matches."""
+        """The ExternalMetricValues of a name that a selector matches. InternalError for a number that is none."""
         wanted = parse_selector(selector)
         found = []
         for row in self._series.get((namespace, name), ()):
-            amount = _quantity(row.number, now_ms, name) if wanted.matches(row.labels) else None
+            amount = _answer(row.number, now_ms, name) if wanted.matches(row.labels) else None
             if amount is not None:
                 found.append(
                     {
@@ -98,7 +106,7 @@ class ExternalMetrics:
     async def serve(self, request: Request) -> Object:
         """The numbers of one name; an unknown one is an empty list."""
         now_ms = self.loop.clock.now_ms if self.loop is not None else 0
-        selector = request.params.get("labelSelector", "")
+        selector = str(selector_of(request))
         items = self.matching(request.resource.resource, request.namespace, selector, now_ms)
         return {
             "kind": "ExternalMetricValueList",
@@ -141,7 +149,7 @@ class CustomMetrics:
         items = []
         for name in names:
             number = self._numbers.get((resource, namespace, name, metric))
-            amount = None if number is None else _quantity(number, now_ms, metric)
+            amount = None if number is None else _answer(number, now_ms, metric)
             if amount is not None:
                 items.append(self._value(resource, namespace, name, metric, amount, now_ms))
         if not items:
@@ -160,7 +168,7 @@ class CustomMetrics:
     def _selected(self, request: Request) -> list[str]:
         if self.pods is None:
             return []
-        selector = parse_selector(request.params.get("labelSelector", ""))
+        selector = selector_of(request)
         return [
             pod["metadata"]["name"]
             for pod in self.pods.list(request.namespace)

@@ -9,7 +9,8 @@ Simplified: one client for all groups; versions are fixed, not discovered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from k8slab.api.errors import NotFoundError, StatusError
@@ -106,9 +107,9 @@ class RESTMetricsClient:
             "list", GVR(*RESOURCE, "pods"), namespace, params={"labelSelector": str(selector)} if str(selector) else {}
         )
         items = await self._items(request, "resource", f"(get pods.{RESOURCE[0]})")
-        if not container:
-            return pod_metrics(items, resource)
-        return container_metrics(items, resource, container)
+        with _decoding("resource"):
+            found = container_metrics(items, resource, container) if container else pod_metrics(items, resource)
+        return found
 
     async def get_raw_metric(
         self, name: str, namespace: str, selector: Selector, metric_selector: Selector
@@ -120,10 +121,11 @@ class RESTMetricsClient:
         )
         items = await self._items(request, "custom")
         found: PodMetrics = {}
-        for item in items:
-            seconds = item.get("windowSeconds")
-            window_ms = DEFAULT_WINDOW_MS if seconds is None else 1000 * seconds
-            found[item["describedObject"]["name"]] = PodMetric(milli_value(item["value"]), _time(item), window_ms)
+        with _decoding("custom"):
+            for item in items:
+                seconds = item.get("windowSeconds")
+                window_ms = DEFAULT_WINDOW_MS if seconds is None else 1000 * seconds
+                found[item["describedObject"]["name"]] = PodMetric(milli_value(item["value"]), _time(item), window_ms)
         return found
 
     async def get_object_metric(self, name: str, namespace: str, described: Object, metric_selector: Selector) -> int:
@@ -135,14 +137,18 @@ class RESTMetricsClient:
         params = {"metricLabelSelector": str(metric_selector)} if str(metric_selector) else {}
         request = Request("get", GVR(*CUSTOM, resource), namespace, target, name, params=params)
         items = await self._items(request, "custom")
-        return milli_value(items[0]["value"])
+        with _decoding("custom"):
+            value = milli_value(items[0]["value"])
+        return value
 
     async def get_external_metric(self, name: str, namespace: str, metric_selector: Selector) -> list[int]:
         """All numbers of a name that the selector matches."""
         params = {"labelSelector": str(metric_selector)} if str(metric_selector) else {}
         request = Request("list", GVR(*EXTERNAL, name), namespace, params=params)
         items = await self._items(request, "external", f"(get {name}.{EXTERNAL[0]})")
-        return [milli_value(item["value"]) for item in items]
+        with _decoding("external"):
+            values = [milli_value(item["value"]) for item in items]
+        return values
 
     async def _items(self, request: Request, which: str, where: str = "") -> Sequence[Mapping[str, Any]]:
         try:
@@ -152,10 +158,25 @@ class RESTMetricsClient:
             if isinstance(error, NotFoundError) and not error.details:  # nobody serves the group
                 text = f"{text} {where}" if where else f"no custom metrics API ({CUSTOM[0]}) registered"
             raise MetricsError(f"unable to fetch metrics from {which} metrics API: {text}") from None
-        items: Sequence[Mapping[str, Any]] = answer.get("items") or ()
+        with _decoding(which):
+            items: Sequence[Mapping[str, Any]] = answer.get("items") or ()
         if not items:
             raise MetricsError(f"no metrics returned from {which} metrics API")
         return items
+
+
+@contextmanager
+def _decoding(which: str) -> Iterator[None]:
+    """An answer that is no list of metrics (a value of NaN, no name) is as good as none: a MetricsError."""
+    try:
+        yield
+    except KeyError as error:
+        text = f"malformed answer: an item has no {error}"
+    except (AttributeError, TypeError, ValueError) as error:
+        text = f"malformed answer: {error}"
+    else:
+        return
+    raise MetricsError(f"unable to fetch metrics from {which} metrics API: {text}")
 
 
 def pod_metrics(items: Sequence[Mapping[str, Any]], resource: str) -> PodMetrics:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from k8slab.api.errors import NotFoundError, StatusError
+from k8slab.api.errors import BadRequestError, NotFoundError, StatusError
 from k8slab.api.go_duration import format_duration_ms
-from k8slab.api.labels import parse_selector
+from k8slab.api.labels import Selector, parse_selector
 from k8slab.api.objects import Object
 from k8slab.api.times import rfc3339
 from k8slab.api.transport import Request
@@ -22,7 +22,7 @@ from k8slab.autoscaling.hpa.metrics.client import RESOURCE
 from k8slab.autoscaling.hpa.metrics.points import PodUsage, Points, Readings
 from k8slab.sim import Component, Loop, sleep
 
-__all__ = ["MetricsServer", "PodSource", "Scrape"]
+__all__ = ["MetricsServer", "PodSource", "Scrape", "selector_of"]
 
 LANE = "metrics-server"
 RESOURCES: tuple[Mapping[str, Any], ...] = (
@@ -84,7 +84,7 @@ class MetricsServer:
             return self._nodes(request)
         if request.resource.resource != "pods" or request.subresource:
             raise NotFoundError("the server could not find the requested resource", details={})
-        selector = parse_selector(request.params.get("labelSelector", ""))
+        selector = selector_of(request)
         found = []
         for pod in self.pods.list(request.namespace):
             metadata = pod["metadata"]
@@ -121,6 +121,14 @@ class MetricsServer:
                 raise NotFoundError.of("nodemetrics", request.name, self.group)
             return {"apiVersion": f"{self.group}/{self.version}", **found[0]}
         return _list("NodeMetricsList", found)
+
+
+def selector_of(request: Request) -> Selector:
+    """The label selector that a request asks with. BadRequestError when it is none."""
+    try:
+        return parse_selector(request.params.get("labelSelector", ""))
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
 
 
 def metrics_down(message: str = "metrics not available yet") -> StatusError:

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 import pytest
 
+from k8slab.api.errors import BadRequestError
 from k8slab.api.labels import parse_selector
 from k8slab.api.objects import Object
-from k8slab.api.scheme import PODS, SERVICES
+from k8slab.api.scheme import GVR, PODS, SERVICES
+from k8slab.api.transport import Request
 from k8slab.apiserver import APISERVICES, APIServer
 from k8slab.autoscaling.hpa import MetricsError, PodMetric
 from k8slab.autoscaling.hpa.metrics import (
@@ -23,6 +25,7 @@ from k8slab.autoscaling.hpa.metrics import (
     Usage,
     fetch,
 )
+from k8slab.autoscaling.hpa.metrics.client import CUSTOM, EXTERNAL, RESOURCE
 from k8slab.client import Client
 from k8slab.etcd import Store
 from k8slab.sim import Component, Loop
@@ -312,6 +315,93 @@ class TestAdapters:
         path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop"
         assert house.http(f"{path}/metrics/orders")[1]["items"][0]["value"] == "8"
         assert house.http(f"{path}/pods/web-1/qps")[1]["items"][0]["value"] == "4500m"
+
+
+class Recorded:
+    """A server that gives one and the same answer, whatever it is."""
+
+    def __init__(self, group: str, version: str, answer: Any) -> None:
+        self.group, self.version, self.answer = group, version, answer
+
+    def resources(self) -> list[Any]:
+        return []
+
+    async def serve(self, request: Any) -> Any:
+        return self.answer
+
+
+class TestMalformedAnswers:
+    """What cannot be read is an error of that metric in words: no exception of ours, and no zero."""
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            pytest.param({"items": [{"value": "NaN"}]}, "quantities must match", id="a value of NaN"),
+            pytest.param({"items": [{"value": None}]}, "quantity None", id="a value of null"),
+            pytest.param({"items": [{}]}, "an item has no 'value'", id="an item without a value"),
+            pytest.param({"items": "many"}, "string indices", id="items that are a text"),
+            pytest.param(["queue"], "has no attribute", id="a list in the place of an object"),
+        ],
+    )
+    def test_of_external_and_custom_metrics(self, answer: Any, words: str) -> None:
+        house = House()
+        house.register("external.metrics.k8s.io", "v1beta1", Recorded("external.metrics.k8s.io", "v1beta1", answer))
+        house.register("custom.metrics.k8s.io", "v1beta2", Recorded("custom.metrics.k8s.io", "v1beta2", answer))
+        with pytest.raises(MetricsError, match=f"unable to fetch metrics from external metrics API: .*{words}"):
+            house.do(house.metrics.get_external_metric("queue", "shop", EVERYTHING))
+        described = {"apiVersion": "v1", "kind": "Service", "name": "web"}
+        with pytest.raises(MetricsError, match=f"unable to fetch metrics from custom metrics API: .*{words}"):
+            house.do(house.metrics.get_object_metric("hits", "shop", described, EVERYTHING))
+        with pytest.raises(MetricsError, match="unable to fetch metrics from custom metrics API: malformed answer"):
+            house.do(house.metrics.get_raw_metric("hits", "shop", WEB, EVERYTHING))
+
+    @pytest.mark.parametrize("container", ["", "c"], ids=["of the whole Pod", "of a container"])
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param({"containers": [{"name": "c", "usage": {"cpu": "NaN"}}]}, id="a usage of NaN"),
+            pytest.param({"timestamp": "yesterday"}, id="a timestamp that is none"),
+            pytest.param({"window": "a while"}, id="a window that is none"),
+            pytest.param({"metadata": {}}, id="a Pod without a name"),
+        ],
+    )
+    def test_of_resource_metrics(self, change: dict[str, Any], container: str) -> None:
+        house = House()
+        item = {"metadata": {"name": "web-0"}, "containers": [{"name": "c", "usage": {"cpu": "1"}}], **change}
+        house.register("metrics.k8s.io", "v1beta1", Recorded("metrics.k8s.io", "v1beta1", {"items": [item]}))
+        with pytest.raises(MetricsError, match="unable to fetch metrics from resource metrics API: malformed answer"):
+            house.do(house.metrics.get_resource_metric("cpu", "shop", WEB, container))
+
+    def test_a_number_that_becomes_nan_is_a_500_and_an_error_of_its_metric(self) -> None:
+        house = House()
+        external, custom = ExternalMetrics(house.loop), CustomMetrics(house.loop)
+        external.set("queue", lambda now_ms: float("nan") if now_ms else 1, namespace="shop")
+        custom.set("namespaces", "shop", "orders", lambda now_ms: float("inf") if now_ms else 1, namespace="shop")
+        house.register("external.metrics.k8s.io", "v1beta1", external)
+        house.register("custom.metrics.k8s.io", "v1beta2", custom)
+        with pytest.raises(MetricsError, match="metric queue: 'nan': expected a quantity"):
+            house.do(house.metrics.get_external_metric("queue", "shop", EVERYTHING))
+        answer = house.http("/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue")
+        assert (answer[0], answer[1]["reason"]) == (500, "InternalError")
+        assert house.http("/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/metrics/orders")[0] == 500
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "subresource"),
+    [("pods", "", ""), ("queue", "", ""), ("pods", "*", "qps")],
+    ids=["the metrics server", "external metrics", "custom metrics"],
+)
+def test_a_label_selector_that_is_none_is_a_bad_request(resource: str, name: str, subresource: str) -> None:
+    house = House()
+    group = {"queue": EXTERNAL, "pods": CUSTOM if name else RESOURCE}[resource]
+    api: Any = CustomMetrics(house.loop, Pods("web-0")) if name else ExternalMetrics(house.loop)
+    if group == RESOURCE:
+        api = scraped(house, **{"web-0": (0, 3_000)})
+    house.register(*group, api)
+    params = {"labelSelector": "app in ("}
+    request = Request("get" if name else "list", GVR(*group, resource), "shop", name, subresource, params=params)
+    with pytest.raises(BadRequestError):
+        house.do(house.client.transport.call(request))
 
 
 def test_fetch_puts_an_error_in_the_place_of_each_metric_that_cannot_be_had() -> None:
