@@ -317,6 +317,7 @@ FAILURES = (
 )
 ORDER = ("unsorted", "by-name", "name-last", "parallel", "slowest", "goes-on", "old-labels")
 AGAIN = (
+    "old-labels-again",
     "once",
     "everybody",
     "never-too",
@@ -326,7 +327,6 @@ AGAIN = (
     "thrice",
     "end-to-end",
     "unasked-again",
-    "old-labels-again",
     "no-second-no",
 )
 TOGETHER = ("adds-up", "leaves-early", "stops", "listed-first", "slowest-no", "patches")
@@ -640,8 +640,8 @@ LAB = LabSpec(
                 "mutate CREATE pods default size=1",
                 "a newcomer": "hook a mutating one only:size=1 counts:n again; hook b mutating two sets:size=1; "
                 "hook c mutating three sets:team=a again; mutate CREATE pods default",
-                "not for it any more": "hook a mutating one only:size=1 again; hook b mutating two sets:size=2; "
-                "mutate CREATE pods default size=1",
+                "not for it any more": "hook a mutating one sets:size=1; hook b mutating two only:size=1 again; "
+                "hook c mutating three sets:size=2; mutate CREATE pods default",
                 "for it by now": "hook a mutating one sets:size=1; hook b mutating two only:size=1 again; "
                 "hook c mutating three sets:team=a; mutate CREATE pods default",
                 "a no the second time": "hook a mutating one denies:size=1 again; hook b mutating two sets:size=1; "

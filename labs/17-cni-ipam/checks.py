@@ -611,8 +611,8 @@ LAB = LabSpec(
             {
                 "twice": "add a eth0; del a eth0; del a eth0; leases",
                 "never there": "del a eth0; leases",
-                "names that begin alike": "add aa eth0; add a eth01; del a eth0; leases",
                 "one of two interfaces": "add a eth0; add a net1; del a net1; leases",
+                "names that begin alike": "add aa eth0; add a eth01; del a eth0; leases",
             },
             returns,
             {
