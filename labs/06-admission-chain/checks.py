@@ -640,10 +640,10 @@ LAB = LabSpec(
                 "mutate CREATE pods default size=1",
                 "a newcomer": "hook a mutating one only:size=1 counts:n again; hook b mutating two sets:size=1; "
                 "hook c mutating three sets:team=a again; mutate CREATE pods default",
-                "not for it any more": "hook a mutating one sets:size=1; hook b mutating two only:size=1 again; "
-                "hook c mutating three sets:size=2; mutate CREATE pods default",
-                "for it by now": "hook a mutating one sets:size=1; hook b mutating two only:size=1 again; "
-                "hook c mutating three sets:team=a; mutate CREATE pods default",
+                "not for it any more": "hook a mutating one sets:size=1; hook b mutating one only:size=1 again; "
+                "hook c mutating two sets:size=2; mutate CREATE pods default",
+                "for it by now": "hook a mutating one sets:size=1; hook b mutating one only:size=1 again; "
+                "hook c mutating two sets:team=a; mutate CREATE pods default",
                 "a no the second time": "hook a mutating one denies:size=1 again; hook b mutating two sets:size=1; "
                 "mutate CREATE pods default",
                 "there and back": "hook a mutating one again; hook b mutating two sets:size=1; "
