@@ -85,7 +85,8 @@ Mistakes = frozenset[str]
 
 
 def wants(hook: Hook, request: Request, but: Mistakes = NOBODY) -> bool:
-    if request.resource == EXEMPT and "exempt" not in but:
+    is_named = EXEMPT in hook.options.get("on", "").split(",")
+    if request.resource == EXEMPT and "exempt" not in but and not ("exempt-unless-named" in but and is_named):
         return False
     for key, asked, cause in (("for", request.operation, "operations"), ("on", request.resource, "resources")):
         named = hook.options.get(key, "*").split(",")
@@ -173,8 +174,11 @@ class Passage:
         self.shown.append(f"{hook.name}({text_of(labels)})")
         return outcome(hook, labels, self.but)
 
-    def wants(self, hook: Hook) -> bool:
-        labels = self.request.labels if "old-labels" in self.but else self.labels
+    def wants(self, hook: Hook, *, is_second: bool = False) -> bool:
+        if is_second and "unasked-again" in self.but:
+            return True
+        is_old = "old-labels" in self.but or (is_second and "old-labels-again" in self.but)
+        labels = self.request.labels if is_old else self.labels
         return wants(hook, self.request._replace(labels=labels), self.but)
 
     def mutate(self) -> str:
@@ -188,13 +192,13 @@ class Passage:
             for hook in self.of("mutating"):
                 if number > 1 and not self._is_due(hook, again, ever):
                     continue
-                if not self.wants(hook):
+                if not self.wants(hook, is_second=number > 1):
                     continue
                 seen = self.request.labels if "parallel" in self.but else self.labels
                 allowed, patch, took = self.ask(hook, seen)
                 self.ms = max(self.ms, took) if "slowest" in self.but else self.ms + took
                 ever.add(hook.name)
-                if not allowed:
+                if not allowed and not (number > 1 and "no-second-no" in self.but):
                     refused = refused or hook.name
                     if "goes-on" not in self.but:
                         return refused
@@ -300,7 +304,7 @@ def expected(step: Step, hooks: Mapping[str, Hook], but: Mistakes = NOBODY) -> s
 
 # -- judges ----------------------------------------------------------------------------------------
 
-SELECTION = ("exempt", "operations", "resources", "star", "skips", "only", "only-any")
+SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "only", "only-any")
 FAILURES = (
     "ignore-as-fail",
     "fail-as-ignore",
@@ -313,6 +317,7 @@ FAILURES = (
 )
 ORDER = ("unsorted", "by-name", "name-last", "parallel", "slowest", "goes-on", "old-labels")
 AGAIN = (
+    "old-labels-again",
     "once",
     "everybody",
     "never-too",
@@ -321,6 +326,8 @@ AGAIN = (
     "for-ever",
     "thrice",
     "end-to-end",
+    "unasked-again",
+    "no-second-no",
 )
 TOGETHER = ("adds-up", "leaves-early", "stops", "listed-first", "slowest-no", "patches")
 STAGES = ("check-last", "check-first", "no-check", "validates-first", "validates-early", "no-validation")
@@ -462,6 +469,7 @@ CHANGES = {
 }
 WHO = {
     "exempt": ["Webhooks are never asked about webhookconfigurations. Why not? Who could repair a wrong one?"],
+    "exempt-unless-named": ["Never means never: also a webhook that names webhookconfigurations itself."],
     "operations": ["A webhook names the operations it is for; all others pass it by."],
     "resources": ["A webhook names the resources it is for; all others pass it by."],
     "star": ['"*" stands for every operation, and for every resource.'],
@@ -500,6 +508,9 @@ TWICE = {
     "newcomers": ["Who was not asked in the first round is not asked in the second, even if it would want to be now."],
     "for-ever": ["There are two rounds. Two webhooks that undo each other would never come to an end."],
     "thrice": ["There are two rounds, not three."],
+    "unasked-again": ["Who is asked a second time must still want to: the object is another one by now."],
+    "old-labels-again": ["`only` looks at the object as it is now: in the second round, too."],
+    "no-second-no": ["A no of the second round is a no, too."],
     "end-to-end": ["A change counts when it happens, also if a later one takes it back."],
 }
 ALL = {
@@ -543,6 +554,8 @@ LAB = LabSpec(
                 "wants h CREATE pods dev size=1; "
                 "wants h CREATE pods dev size=1 team=a zone=1; wants h CREATE pods dev size=2 team=a",
                 "itself": "hook h validating conf; wants h UPDATE webhookconfigurations default",
+                "itself, by name": "hook h validating conf on:webhookconfigurations; "
+                "wants h CREATE webhookconfigurations default",
             },
             choosing,
             {
@@ -627,6 +640,12 @@ LAB = LabSpec(
                 "mutate CREATE pods default size=1",
                 "a newcomer": "hook a mutating one only:size=1 counts:n again; hook b mutating two sets:size=1; "
                 "hook c mutating three sets:team=a again; mutate CREATE pods default",
+                "not for it any more": "hook a mutating one sets:size=1; hook b mutating one only:size=1 again; "
+                "hook c mutating two sets:size=2; mutate CREATE pods default",
+                "for it by now": "hook a mutating one sets:size=1; hook b mutating one only:size=1 again; "
+                "hook c mutating two sets:team=a; mutate CREATE pods default",
+                "a no the second time": "hook a mutating one denies:size=1 again; hook b mutating two sets:size=1; "
+                "mutate CREATE pods default",
                 "there and back": "hook a mutating one again; hook b mutating two sets:size=1; "
                 "hook c mutating two sets:size=0; mutate CREATE pods default; mutate CREATE pods default size=0",
             },

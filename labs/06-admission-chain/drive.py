@@ -153,6 +153,8 @@ class Player:
         if obj is None:
             said = f"refused by {self._name(who, refused_by)}"
         elif isinstance(obj, dict) and isinstance(obj.get("labels"), dict) and refused_by is None:
+            if obj.get("name") != "web":
+                raise TypeError(f"{who}: expected the object with its name, found {_short(obj)}")
             said = f"passes with {_labels(obj)}"
         else:
             raise TypeError(f"{who}: expected an object and None, or None and a name, found {_short(found)}")

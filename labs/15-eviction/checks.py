@@ -89,6 +89,8 @@ RIGHT: Key = lambda pod: (group(pod), pod.priority, -pod.above)  # noqa: E731 (a
 ORDERS: dict[str, Key] = {
     "class": lambda pod: (pod.request > 0, -(pod.used or 0)),
     "class-first": lambda pod: (pod.request > 0, pod.priority, -pod.above),
+    "unmeasured-alike": lambda pod: (group(pod), 0 if pod.used is None else pod.priority, -pod.above),
+    "critical-last": lambda pod: (pod.critical, *RIGHT(pod)),
     "no-priority": lambda pod: (group(pod), -pod.above),
     "priority-first": lambda pod: (pod.priority, group(pod), -pod.above),
     "high-first": lambda pod: (group(pod), -pod.priority, -pod.above),
@@ -172,19 +174,27 @@ class Manager:
         self.acted: list[str] = []
         self.seen: int | None = None
         self.first: int | None = None
+        self.known: list[Pod] | None = None
 
     def look(self, pods: Iterable[Pod], free: int, now: int) -> str:
         crossing = self.rule if self.rule in CROSSING else ""
         names = [one.name for one in self.thresholds if is_crossed(one, free, self.acted, crossing)]
         holding = self.rule if self.rule in HOLDING else ""
         self.since, due = hold(self.thresholds, names, self.since, now, holding)
+        pods = self._running(list(pods))
         self.acted = names if self.rule == "minimum-too-soon" else due
+        if self.rule == "needs-a-victim" and self._choose(pods) == "nobody":
+            self.acted = []
         self.first = None if not names else now if self.first is None else self.first
         if due if self.rule == "after-the-grace" else names:
             self.seen = self.first if self.rule == "from-the-first" else now
         elif self.rule == "only-now":
             self.seen = None
         return self._choose(pods) if due else "nobody"
+
+    def _running(self, pods: list[Pod]) -> list[Pod]:
+        self.known = pods if self.known is None or self.rule != "old-pods" else self.known
+        return [pod for pod in self.known if pod in pods]
 
     def _choose(self, pods: Iterable[Pod]) -> str:
         ranked = list(pods) if self.rule == "unsorted" else ordered(pods, ORDERS.get(self.rule, RIGHT))
@@ -204,7 +214,10 @@ class Manager:
         return "yes" if lasts else "no"
 
 
-LOOKING = ("critical-too", "gives-up", "minimum-too-soon", "no-minimum", *HOLDING, "inclusive", "unsorted", *ORDERS)
+LOOKING = (
+    "needs-a-victim", "critical-too", "gives-up", "minimum-too-soon", "no-minimum", *HOLDING, "inclusive", "unsorted",
+    "old-pods", *ORDERS,
+)  # fmt: skip
 PRESSING = ("only-now", "period-inclusive", "for-ever", "from-the-first", "after-the-grace")
 
 
@@ -424,12 +437,15 @@ LAB = LabSpec(
                 "not measured": "pod a 0 900 0; pod b 100 - 10; order",
                 "two not measured": "pod a 100 - 5; pod b 0 - 0; order",
                 "alike": "pod b 0 50 0; pod a 0 50 0; order",
+                "a critical one": "pod a 100 50 0; pod s 0 900 0 critical; order",
             },
             ranking,
             {
                 **CHANGES,
                 "class": ["A Pod without requests is above its request, like everybody else who is above theirs."],
                 "class-first": ["Whether a Pod requests anything is not asked. Whether it uses more than that is."],
+                "unmeasured-alike": ["Between two that were not measured one question can still be answered."],
+                "critical-last": ["Whether a Pod is critical is none of the three questions: look asks that."],
                 "no-priority": ["Between two Pods above their requests, what is asked before the amount?"],
                 "priority-first": ["Priority is the second question. Who is the first about?"],
                 "high-first": ["The lowest priority goes first."],
@@ -519,6 +535,9 @@ LAB = LabSpec(
                 "critical": "threshold hard 100 0 0; pod s 0 900 0 critical; pod a 100 50 0; look 90 0; look 90 10",
                 "minimum": "threshold hard 100 0 100; pod a 0 50 0; pod b 0 40 0; pod c 0 30 0; look 90 0; "
                 "look 150 10; look 200 20",
+                "a newcomer": "threshold hard 100 0 0; pod a 0 50 0; look 90 0; pod b 0 60 0; look 90 10",
+                "nobody to evict": "threshold hard 100 0 100; pod s 100 50 0 critical; look 90 0; "
+                "pod a 0 50 0; look 150 10",
                 "not acted on yet": "threshold soft 200 30 100; pod a 0 50 0; look 150 0; look 250 10; look 150 30",
             },
             looking,
@@ -529,6 +548,8 @@ LAB = LabSpec(
                 **{rule: ["Look at waits-out-the-grace first: only what is due is acted on."] for rule in HOLDING},
                 "inclusive": ["Look at crosses-below first."],
                 "critical-too": ["A critical Pod is passed over, and the next in the order goes."],
+                "old-pods": ["pods are those that run at this look: others than at the look before."],
+                "needs-a-victim": ["What was due counts as acted on, also if there was nobody to evict."],
                 "gives-up": ["The first in the order may be critical. Go on to the next."],
                 "no-minimum": ["Hand crossed the names of those that were due at the look before."],
                 "minimum-too-soon": [

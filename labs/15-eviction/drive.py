@@ -36,6 +36,7 @@ class Player:
         self.learner = names
         self.pods, self.thresholds, self.since = {}, {}, {}
         self.seconds, self.manager, self.clock, self.held = 300, None, 0, 0
+        self.kept = []
 
     # -- what comes and goes ---------------------------------------------------------------------
 
@@ -111,8 +112,15 @@ class Player:
 
     def managed(self):
         if self.manager is None:
-            self.manager = self.learner["EvictionManager"](self.listed(), self.seconds)
+            self.kept = self.listed()
+            self.manager = self.learner["EvictionManager"](self.kept, self.seconds)
+        self.compare()
         return self.manager
+
+    def compare(self):
+        """The manager may keep the thresholds that it was handed, not change them."""
+        if self.kept != self.listed():
+            raise Changed("EvictionManager changed the thresholds it was handed")
 
     def look(self, free, now):
         if int(now) < self.clock:
@@ -120,6 +128,7 @@ class Player:
         self.clock = int(now)
         pods = [dict(pod) for pod in self.pods.values()]
         found = self.called(self.managed().look, "look", {"pods": pods, "free": int(free), "now": int(now)})
+        self.compare()
         if found is None:
             return "nobody"
         if not isinstance(found, str) or found not in self.pods:

@@ -297,6 +297,7 @@ FAULTS = {
     "without:CNI_CONTAINERID": 4,
     "without:CNI_NETNS": 4,
     "without:CNI_IFNAME": 4,
+    "without:CNI_PATH": 4,
     "version:9.9.9": 1,
     "cut": 6,
     "nameless": 7,
@@ -611,6 +612,7 @@ LAB = LabSpec(
                 "twice": "add a eth0; del a eth0; del a eth0; leases",
                 "never there": "del a eth0; leases",
                 "one of two interfaces": "add a eth0; add a net1; del a net1; leases",
+                "names that begin alike": "add aa eth0; add a eth01; del a eth0; leases",
             },
             returns,
             {
@@ -683,7 +685,11 @@ LAB = LabSpec(
             "A second ADD of the same container and interface fails, and changes nothing",
             1,
             judged(answers_add, once_each, not_twice, leases_are(_left_or_gone)),
-            {"again": "add a eth0; add a eth0; leases", "two interfaces": "add a eth0; add a net1; leases"},
+            {
+                "again": "add a eth0; add a eth0; leases",
+                "two interfaces": "add a eth0; add a net1; leases",
+                "names that begin alike": "add aa eth0; add a eth0; add b eth01; add b eth0; leases",
+            },
             again,
             {
                 **COMMON,
@@ -760,6 +766,7 @@ LAB = LabSpec(
             {
                 "no container": "call ADD a eth0 without:CNI_CONTAINERID",
                 "no namespace": "call ADD a eth0 without:CNI_NETNS; leases",
+                "no path": "call ADD a eth0 without:CNI_PATH; call DEL a eth0 without:CNI_PATH",
                 "cut off": "call ADD a eth0 cut",
                 "a version of tomorrow": "call ADD a eth0 version:9.9.9; leases",
                 "no name": "call ADD a eth0 nameless",

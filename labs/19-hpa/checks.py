@@ -128,7 +128,7 @@ CAREFUL_MISTAKES: Mapping[str, Fill] = {
 
 
 def greatest(current: int, proposals: Sequence[int | None], how: str = "") -> str:
-    there = [one for one in proposals if one is not None]
+    there = [one for one in proposals if one is not None and (one or how != "zero")]
     if not there:
         return {"failing-is-zero": "0", "keeps": str(current)}.get(how, NO_COUNT)
     best = min(there) if how == "least" else there[0] if how == "first" else there[-1] if how == "last" else max(there)
@@ -146,7 +146,18 @@ def greatest(current: int, proposals: Sequence[int | None], how: str = "") -> st
     return str(best)
 
 
-BEST_MISTAKES = ("goes-down", "failing-is-zero", "stops", "keeps", "least", "mean", "first", "last", "equal-too")
+BEST_MISTAKES = (
+    "goes-down",
+    "failing-is-zero",
+    "stops",
+    "keeps",
+    "least",
+    "mean",
+    "first",
+    "last",
+    "equal-too",
+    "zero",
+)
 
 
 def highest(seconds: int, told: Sequence[tuple[int, int]], how: str = "") -> str:
@@ -157,7 +168,7 @@ def highest(seconds: int, told: Sequence[tuple[int, int]], how: str = "") -> str
         return str(newest)
     if how == "edge":
         inside = [count for at, count in told if now - at < seconds or at == now]
-    if how == "for-ever":
+    if how == "for-ever" or (how == "zero" and not seconds):
         inside = [count for _, count in told]
     if how == "before":
         inside = [count for at, count in told[:-1] if now - at <= seconds] or [newest]
@@ -186,7 +197,7 @@ def decided(seconds: int, told: Sequence[tuple[int, int]]) -> str:
     return str(history[-1][1])
 
 
-WINDOW_MISTAKES = ("last", "edge", "for-ever", "before", "mean", "first")
+WINDOW_MISTAKES = ("last", "edge", "zero", "for-ever", "before", "mean", "first")
 
 
 class Limits(NamedTuple):
@@ -210,7 +221,7 @@ def limited(asked: Limits, how: str = "") -> str:
             recent = sum(many for _, many in asked.added)
         if how == "edge":
             recent = sum(many for ago, many in asked.added if ago <= period)
-        start = asked.current - recent
+        start = max(1, asked.current - recent) if how == "one-at-least" else asked.current - recent
         if kind == "pods":
             limits.append(start + value)
         elif how == "rounds-down":
@@ -226,6 +237,8 @@ def limited(asked: Limits, how: str = "") -> str:
     allowed = max(limits) if select == "Max" else min(limits)
     if how == "adds-up":
         allowed = asked.current + sum(limit - asked.current for limit in limits)
+    if how == "too-many-stay":
+        return str(min(asked.wanted, max(asked.current, min(asked.most, allowed))))
     if how != "shrinks":
         allowed = max(asked.current, allowed)
     found = [allowed] if how == "ignores-wanted" else [allowed, asked.wanted]
@@ -234,7 +247,7 @@ def limited(asked: Limits, how: str = "") -> str:
 
 RATE_MISTAKES = (
     *("forgets", "all-of-it", "edge", "rounds-down", "of-now", "ends-there", "turned", "always-max", "adds-up"),
-    *("shrinks", "ignores-wanted", "ignores-most"),
+    *("one-at-least", "shrinks", "ignores-wanted", "too-many-stay", "ignores-most"),
 )
 
 
@@ -492,6 +505,7 @@ WINDOW: dict[str, list[str]] = {
         "On the way down the highest counts: it is the last thing that somebody needed.",
     ],
     "edge": ["One that is exactly as old as the window still counts."],
+    "zero": ["A window of 0 seconds remembers what is asked for at this very second, and nothing else."],
     "for-ever": ["What is older than the window is forgotten. How old is each, now?"],
     "before": ["What is asked for now is in the window, too."],
     "mean": ["Nothing is averaged. The highest counts."],
@@ -515,6 +529,8 @@ RATE: dict[str, list[str]] = {
     "of-now": ["The percentage is of the count at the start of the period, not of the present one."],
     "ends-there": ["100 % means as many again: start + 100 % of it."],
     "turned": ["Max takes the policy that allows most, Min the one that allows least."],
+    "one-at-least": ["The count at the period's start is a sum, whatever it comes to: do not mend it."],
+    "too-many-stay": ["Never above most, not even where more run already."],
     "always-max": ["select may be Min: then the policy that allows least counts."],
     "adds-up": ["Policies are alternatives: one of them is selected, they do not add up."],
     "shrinks": ["A limit below the present count takes nothing away: at least current."],
@@ -532,6 +548,7 @@ BEST: dict[str, list[str]] = {
     "mean": ["Nothing is averaged. The greatest proposal wins."],
     "first": ["All proposals count; the greatest wins."],
     "last": ["All proposals count; the greatest wins."],
+    "zero": ["0 is a proposal. Only None is a metric that failed."],
     "equal-too": ["Staying at current takes nothing away: that is a count."],
     "": ["Those that are not None; their greatest; None if one is missing and that is below current."],
 }
@@ -629,6 +646,7 @@ LAB = LabSpec(
                 "equal": "best 5 5 -",
                 "all missing": "best 5 -; best 5 - -",
                 "alone": "best 4 1",
+                "none at all": "best 5 0; best 5 0 3",
             },
             several,
             BEST,
@@ -647,6 +665,7 @@ LAB = LabSpec(
                 "up at once": "window 60; asked 0 2; asked 15 9",
                 "two spikes": "window 60; asked 0 9; asked 45 6; asked 75 1; asked 105 1; asked 120 1",
                 "it never settles": "window 30; asked 0 9; asked 20 1; asked 40 1; asked 60 1; asked 80 1",
+                "no window": "window 0; asked 0 9; asked 15 1",
                 "another window": "window 300; asked 0 9; window 300; asked 15 1",
             },
             remembering,
@@ -673,6 +692,8 @@ LAB = LabSpec(
                 "each its own period": "rate 12 50 50 Max pods:4/60 percent:50/15 added:4@30",
                 "of the start": "rate 12 50 50 Max percent:50/60 added:4@30",
                 "the maximum": "rate 8 20 10 Max pods:9/60; rate 8 20 8 Max pods:9/60",
+                "too many already": "rate 12 20 10 Max pods:9/60",
+                "added more than there are": "rate 4 20 30 Max pods:4/60 added:6@20",
             },
             rated,
             RATE,

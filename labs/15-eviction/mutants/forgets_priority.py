@@ -1,4 +1,4 @@
-"""Among those above their requests the amount decides at once."""
+"""The amount decides at once, and nobody's priority is asked."""
 
 KILLED_BY = "ranks-by-three-questions"
 CAUSE = "no-priority"
