@@ -64,6 +64,12 @@ def parts_of(path: str) -> tuple[str, str, str, tuple[str, ...]] | None:
     return parts[1], version, "", tuple(rest)
 
 
+def _service(registered: Object) -> Mapping[str, Any]:
+    """The Service that an APIService names; empty when it names none."""
+    found: Mapping[str, Any] = (registered.get("spec") or {}).get("service") or {}
+    return found
+
+
 def unavailable() -> StatusError:
     return StatusError("service unavailable", code=503, reason="ServiceUnavailable", details={})
 
@@ -101,10 +107,10 @@ class Aggregator:
 
     def _registered(self, group: str, version: str) -> Object | None:
         found: Object | None = self.server.cached(APISERVICES.group_resource, "", f"{version}.{group}")
-        return found if found is not None and found["spec"].get("service") else None
+        return found if found is not None and _service(found) else None
 
     def _behind(self, registered: Object) -> AggregatedAPI | None:
-        service = registered["spec"]["service"]
+        service = _service(registered)
         return self.services.get(f"{service.get('namespace', '')}/{service.get('name', '')}")
 
     def versions(self, group: str) -> list[str]:
@@ -112,8 +118,8 @@ class Aggregator:
         if not self._checks:
             return []
         found = self.server.cached_all(APISERVICES.group_resource)
-        mine = [one["spec"] for one in found if one["spec"].get("group") == group and one["spec"].get("service")]
-        return [spec["version"] for spec in mine]
+        mine = [one["spec"] for one in found if _service(one) and one["spec"].get("group") == group]
+        return [spec["version"] for spec in mine if spec.get("version")]
 
     # -- over HTTP -----------------------------------------------------------------------------------------
 
@@ -138,9 +144,12 @@ class Aggregator:
             }
         resource, name, subresource = (*rest, "", "")[:3]
         verb = "get" if name else "list"
-        return await api.serve(
-            Request(verb, GVR(group, version, resource), namespace, name, subresource, params=dict(query))
-        )
+        request = Request(verb, GVR(group, version, resource), namespace, name, subresource, params=dict(query))
+        try:
+            return await api.serve(request)
+        except TimeoutError as error:
+            text = f"error trying to reach service: {error}"
+            raise StatusError(text, code=503, reason="ServiceUnavailable", details={}) from None
 
     def _group(self, group: str) -> Object | None:
         rows = [{"groupVersion": f"{group}/{version}", "version": version} for version in self.versions(group)]
@@ -178,7 +187,7 @@ class Aggregator:
         """Write the condition Available of every APIService that names a Service, where it changed."""
         await self.server.caches.wait_ready()
         for found in self.server.cached_all(APISERVICES.group_resource):
-            if not found["spec"].get("service"):
+            if not _service(found):
                 continue
             wanted = self._available(found)
             old = ((found.get("status") or {}).get("conditions") or [{}])[0]
@@ -193,7 +202,7 @@ class Aggregator:
                 await self.server.serve(request, "system:kube-aggregator")
 
     def _available(self, registered: Object) -> dict[str, str]:
-        service = registered["spec"]["service"]
+        service = _service(registered)
         namespace, name = service.get("namespace", ""), service.get("name", "")
         if self.server.cached("services", namespace, name) is None:
             text = f'service/{name} in "{namespace}" is not present'

@@ -139,6 +139,8 @@ def workload_numbers(found: Found, request: int | None, capacity: int | None, re
     limits = [milli_value(one["limits"]["cpu"]) for one in resources if "cpu" in (one.get("limits") or {})]
     if request is None and requests:
         request = sum(requests)
+        if request <= 0:
+            raise ValueError(f"{found.name}: its Pods request {request}m CPU, expected more than 0 (or --request)")
     if request is None:
         request = 1_000
         if _is_about_cpu(found.hpa):

@@ -15,7 +15,16 @@ from k8slab.api.quantity import DECIMAL_SI, MILLI, Quantity, milli_value
 from k8slab.autoscaling.hpa.pod_facts import CalculatorError, PodFacts, PodMetrics
 from k8slab.autoscaling.hpa.replica_calculator import Proposal, ReplicaCalculator, Tolerances
 
-__all__ = ["Evaluation", "MetricFailure", "MetricsError", "Samples", "Surroundings", "evaluate", "selector_text"]
+__all__ = [
+    "Evaluation",
+    "MetricFailure",
+    "MetricSelectorError",
+    "MetricsError",
+    "Samples",
+    "Surroundings",
+    "evaluate",
+    "selector_text",
+]
 
 
 class MetricsError(Exception):
@@ -235,7 +244,10 @@ def _of_object(spec: Object, samples: Samples, around: Surroundings) -> Evaluati
             "invalid object metric source: neither a value target nor an average value target was set"
         )
     except CalculatorError as error:
-        detail = f"failed to get {name} object metric: " if kind == "AverageValue" and "averageValue" in target else ""
+        is_average = kind == "AverageValue" and target.get("averageValue") is not None
+        detail = ""
+        if is_average and not isinstance(samples, MetricSelectorError):  # a bad selector fails before anything is asked
+            detail = f"failed to get {name} object metric: "
         text = f"failed to get object metric value: {detail}{error}"
         raise MetricFailure("FailedGetObjectMetric", str(error), text) from None
 

@@ -177,6 +177,11 @@ MANIFESTS = [
     pytest.param(hpa(metrics=NO_TARGET), "averageUtilization: Invalid value: 0: must be greater than 0", id="0 %"),
     pytest.param(hpa(metrics=NO_VALUE), "must be positive", id="a target of zero"),
     pytest.param(
+        TARGET.replace('requests: {cpu: "1"}', 'requests: {cpu: "0"}') + hpa(),
+        "its Pods request 0m CPU, expected more than 0",
+        id="a request of zero",
+    ),
+    pytest.param(
         TARGET.replace('requests: {cpu: "1"}', "") + hpa(),
         "Deployment web, container c: no request for cpu, expected one",
         id="no request",

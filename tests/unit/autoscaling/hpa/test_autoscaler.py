@@ -20,7 +20,7 @@ from k8slab.autoscaling.hpa import (
     Tolerances,
     tolerances_of,
 )
-from k8slab.autoscaling.hpa.metric_specs import selector_text
+from k8slab.autoscaling.hpa.metric_specs import MetricSelectorError, selector_text
 
 CPU = {
     "type": "Resource",
@@ -240,6 +240,20 @@ FAILURES = [
         "failed to get object metric value: failed to get hits object metric: unable to get metric hits: Ingress on "
         "shop i/gone",
         id="an Object metric with an average",
+    ),
+    pytest.param(
+        {
+            "type": "Object",
+            "object": {
+                "describedObject": {"kind": "Ingress", "name": "i"},
+                "metric": {"name": "hits"},
+                "target": {"type": "AverageValue", "averageValue": "10"},
+            },
+        },
+        MetricSelectorError('"Near" is not a valid label selector operator'),
+        "FailedGetObjectMetric",
+        'failed to get object metric value: "Near" is not a valid label selector operator',
+        id="an Object metric with an average and a selector that is none",
     ),
     pytest.param(
         external("10", selector={"matchLabels": {"q": "a"}}),

@@ -225,6 +225,30 @@ class TestNobody:
         house.do(house.client.delete(SERVICES, "metrics", "kube-system"))
         assert available() == ("False", "ServiceNotFound")
 
+    @pytest.mark.parametrize(
+        "rest",
+        [
+            pytest.param({}, id="no spec at all"),
+            pytest.param({"spec": None}, id="a spec of null"),
+            pytest.param({"spec": {"group": "shop", "version": "v1", "service": {}}}, id="a Service without a name"),
+            pytest.param({"spec": {"group": "shop", "service": {"name": "shop"}}}, id="no version"),
+        ],
+    )
+    def test_an_apiservice_that_says_nothing_serves_nothing(self, rest: dict[str, Any]) -> None:
+        house = House()
+        house.server.aggregator.connect("kube-system/shop", ExternalMetrics(house.loop))
+        house.do(house.client.create(APISERVICES, {"metadata": {"name": "v1.shop"}, **rest}))
+        house.loop.run(for_ms=60_000)
+        assert house.http("/apis/shop")[0] == 404
+        assert house.http("/apis/shop/v1/things")[0] in (404, 503)
+
+    def test_over_http_a_server_that_does_not_answer_in_time_is_unavailable(self) -> None:
+        house = House()
+        house.register(*EXTERNAL, Recorded(*EXTERNAL, TimeoutError("no answer within 30 s")))
+        status, document = house.http("/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue")
+        assert (status, document["reason"]) == (503, "ServiceUnavailable")
+        assert document["message"] == "error trying to reach service: no answer within 30 s"
+
 
 class TestResourceMetrics:
     def test_usage_comes_for_the_pods_that_the_selector_matches(self) -> None:
@@ -318,7 +342,7 @@ class TestAdapters:
 
 
 class Recorded:
-    """A server that gives one and the same answer, whatever it is."""
+    """A server that gives one and the same answer, whatever it is; an exception is raised."""
 
     def __init__(self, group: str, version: str, answer: Any) -> None:
         self.group, self.version, self.answer = group, version, answer
@@ -327,6 +351,8 @@ class Recorded:
         return []
 
     async def serve(self, request: Any) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
         return self.answer
 
 
