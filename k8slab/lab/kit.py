@@ -40,13 +40,13 @@ class KitReport:
 
     def __str__(self) -> str:
         state = "is sound" if not self.problems else f"has {len(self.problems)} problems"
-        lines = [f"{self.lab} {state}: {self.killed} named mutants killed, {self.machine} machine-made ones tried"]
+        lines = [f"{self.lab} {state}: {self.killed} named mutants killed, {self.machine} machine-made ones"]
         lines += [f"  lives on: {text}" for text in self.survivors]
         return "\n".join([*lines, *(f"  problem: {text}" for text in self.problems)])
 
 
-def check_kit(lab: Lab, *, runner: Runner | None = None, machine: bool = True) -> KitReport:
-    """All that a lab must keep. Takes seconds."""
+def check_kit(lab: Lab, *, runner: Runner | None = None, machine_step: int = 1) -> KitReport:
+    """All that a lab must keep. Takes seconds. `machine_step`: 5 tries every fifth machine-made mutant only."""
     runner = runner or default_runner()
     found = KitReport(lab.name)
     found.problems += _starter(lab, runner)
@@ -61,8 +61,7 @@ def check_kit(lab: Lab, *, runner: Runner | None = None, machine: bool = True) -
     found.problems += _lazy(lab, runner)
     _named(lab, runner, found)
     found.problems += _parts(lab, runner)
-    if machine:
-        _machine(lab, runner, found)
+    _machine(lab, runner, found, machine_step)
     return found
 
 
@@ -124,10 +123,13 @@ def _parts_of(lab: Lab, check: Check, session: Session) -> Iterator[str]:
                     return
 
 
-def _machine(lab: Lab, runner: Runner, found: KitReport) -> None:
+def _machine(lab: Lab, runner: Runner, found: KitReport, step: int) -> None:
     explained = _explanations(lab)
-    for change in machine_mutants(lab.solution):
-        found.machine += 1
+    changes = list(machine_mutants(lab.solution))
+    found.machine = len(changes)
+    for left_out in (change for number, change in enumerate(changes) if number % step):
+        explained.pop(str(left_out), None)
+    for change in changes[::step]:
         if not _dies(lab, change, runner):
             why = explained.pop(str(change), "")
             found.survivors.append(f"{change} ({why or 'not explained'})")

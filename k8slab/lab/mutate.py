@@ -10,6 +10,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 __all__ = ["Change", "machine_mutants"]
@@ -40,15 +41,15 @@ class Change:
 def machine_mutants(code: str) -> Iterator[Change]:
     """Every program that differs from `code` by one flip, in the order of its lines."""
     tree = ast.parse(code)
-    count = sum(1 for _ in ast.walk(tree))
     seen = {ast.unparse(tree)}
-    for position in range(count):
+    for position, original in enumerate(ast.walk(tree)):
         for variant in range(3):
-            mutant = copy.deepcopy(tree)
-            node = list(ast.walk(mutant))[position]
-            what = _flip(node, variant)
-            if what is None:
+            if _flip(copy.deepcopy(original), variant) is None:  # a copy of the whole tree for each node takes seconds
                 continue
+            mutant = copy.deepcopy(tree)
+            node = next(islice(ast.walk(mutant), position, None))
+            what = _flip(node, variant)
+            assert what is not None
             text = ast.unparse(ast.fix_missing_locations(mutant))
             if text not in seen:
                 seen.add(text)
