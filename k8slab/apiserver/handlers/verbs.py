@@ -204,7 +204,8 @@ async def _patch(server: APIServer, ctx: Context, request: Request, strategy: St
     async def updated(existing: Frozen | None) -> Object:
         if existing is None:
             raise NotFoundError.of(ctx.gvr.resource, ctx.name, ctx.gvr.group)
-        patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=directive == "Strict")
+        strict, lenient = directive == "Strict", directive == "Ignore"
+        patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=strict, lenient=lenient)
         if directive != "Ignore":
             for path in unknown:
                 ctx.warn(unknown_field(path))
