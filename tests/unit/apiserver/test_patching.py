@@ -182,7 +182,7 @@ def test_null_is_a_patch_that_changes_nothing(patch_type: str) -> None:
 
 
 def test_null_is_no_merge_patch() -> None:
-    with pytest.raises(StatusError, match="^Invalid JSON Patch$"):
+    with pytest.raises(StatusError, match=r"^Invalid JSON Patch$"):
         apply_patch(OLD, None, MERGE_PATCH, POD)
 
 

@@ -443,6 +443,24 @@ def test_warnings_and_audit_annotations_are_taken_over(hooked: Any) -> None:
     assert response.headers["warning"] == ['299 - "look out"']
 
 
+def test_a_webhook_that_refuses_may_warn_too(hooked: Any) -> None:
+    bench = hooked(v=lambda request: reply(request, allowed=False, warnings=["first", "second"]))
+    bench.configure(VALIDATING, configuration("v", webhook("v")))
+    status, answer, headers = bench.http("POST", "/api/v1/namespaces/default/configmaps", {**CONFIG, "x": 1})
+    assert (status, answer["status"]) == (400, "Failure")
+    assert headers["warning"] == ['299 - "unknown field \\"x\\""', '299 - "first"', '299 - "second"']
+    assert bench.refusal().warnings == ("first", "second")
+
+
+def test_a_code_of_four_digits_cannot_be_written(hooked: Any) -> None:
+    bench = hooked(v=lambda request: reply(request, allowed=False, status={"code": 1_000}))
+    bench.configure(VALIDATING, configuration("v", webhook("v")))
+    status, text, headers = bench.http("POST", "/api/v1/namespaces/default/configmaps", CONFIG)
+    assert (status, headers["content-type"]) == (500, "text/plain; charset=utf-8")
+    assert text == "This request caused apiserver to panic. Look in the logs for details.\n"
+    assert bench.refusal().status()["code"] == 500
+
+
 # -- failure and time --------------------------------------------------------------------------------
 
 
