@@ -123,7 +123,8 @@ def answer(hook: Hook, labels: Labels) -> Answer | None:
 def outcome(hook: Hook, labels: Labels, but: Mistakes = NOBODY) -> tuple[bool, Labels, int]:
     """(allowed, patch, ms)"""
     said = answer(hook, labels)
-    is_late = said is not None and said.took > hook.timeout and "no-timeout" not in but
+    waited = hook.timeout - ("on-time" in but)
+    is_late = said is not None and said.took > waited and "no-timeout" not in but
     if said is None or is_late:
         ms = 0 if said is None else said.took if "waits-on" in but else hook.timeout
         if said is None and "dead-waits" in but:
@@ -310,6 +311,7 @@ FAILURES = (
     "fail-as-ignore",
     "ignores-no",
     "no-timeout",
+    "on-time",
     "waits-on",
     "dead-waits",
     "late-patch",
@@ -482,6 +484,7 @@ FAIL = {
     "fail-as-ignore": ["failure is Fail: a webhook that cannot be asked refuses the request."],
     "ignores-no": ["A no is an answer, not a failure. failure has no say in it."],
     "no-timeout": ["What if `took` is more than the timeout?"],
+    "on-time": ["The server waits `timeout` ms: an answer that took exactly that long is in time."],
     "waits-on": ["After the timeout nobody waits any more. How long did it take, then?"],
     "dead-waits": ["Where nobody listens the answer comes at once: None costs 0 ms."],
     "late-patch": ["An answer that came too late is no answer. Neither is its patch."],
