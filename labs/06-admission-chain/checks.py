@@ -92,7 +92,10 @@ def wants(hook: Hook, request: Request, but: Mistakes = NOBODY) -> bool:
         named = hook.options.get(key, "*").split(",")
         if asked not in named and ("*" not in named or "star" in but) and cause not in but:
             return False
-    if "skips" not in but and request.namespace in hook.options.get("skips", "").split(","):
+    skips = [name for name in hook.options.get("skips", "").split(",") if name]
+    if "skips-part" in but and any(name in request.namespace or request.namespace in name for name in skips):
+        return False
+    if "skips" not in but and request.namespace in skips:
         return False
     only = pairs(hook.options.get("only", ""))
     if "only-any" in but:
@@ -305,7 +308,7 @@ def expected(step: Step, hooks: Mapping[str, Hook], but: Mistakes = NOBODY) -> s
 
 # -- judges ----------------------------------------------------------------------------------------
 
-SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "only", "only-any")
+SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "skips-part", "only", "only-any")
 FAILURES = (
     "ignore-as-fail",
     "fail-as-ignore",
@@ -476,6 +479,7 @@ WHO = {
     "resources": ["A webhook names the resources it is for; all others pass it by."],
     "star": ['"*" stands for every operation, and for every resource.'],
     "skips": ["The namespaces in skips are exempt."],
+    "skips-part": ["A namespace is exempt by its whole name: devops is not dev."],
     "only": ["`only` are labels that the object must have, with these values."],
     "only-any": ["With two labels in `only` both must be there: all, not any."],
 }
@@ -552,7 +556,7 @@ LAB = LabSpec(
                 "operations and resources": "hook h validating conf for:CREATE,UPDATE on:pods; "
                 "wants h CREATE pods dev; wants h DELETE pods dev; wants h UPDATE services dev",
                 "namespaces": "hook h validating conf skips:dev,kube-system; wants h CREATE pods dev; "
-                "wants h CREATE pods default",
+                "wants h CREATE pods default; wants h CREATE pods devops; wants h CREATE pods kube",
                 "labels": "hook h validating conf only:size=1,team=a; wants h CREATE pods dev; "
                 "wants h CREATE pods dev size=1; "
                 "wants h CREATE pods dev size=1 team=a zone=1; wants h CREATE pods dev size=2 team=a",
@@ -707,6 +711,7 @@ LAB = LabSpec(
             {
                 "it was broken": "hook m mutating one sets:size=1; hook v validating one; "
                 "admit CREATE pods default bad=1",
+                "it was broken, and nobody changes it": "hook v validating one; admit CREATE pods default bad=1",
                 "through": "hook m mutating one sets:size=1; hook v validating one denies:size=2 takes:300; "
                 "admit CREATE pods default",
                 "what the last one did": "hook a mutating one sets:size=1 again; hook b mutating two sets:size=2; "

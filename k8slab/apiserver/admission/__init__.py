@@ -39,6 +39,7 @@ from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.policy import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.resource_quota import ResourceQuota
+from k8slab.apiserver.admission.runtime_class import RuntimeClass
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
@@ -67,6 +68,7 @@ __all__ = [
     "Priority",
     "Reinvocation",
     "ResourceQuota",
+    "RuntimeClass",
     "ServiceAccount",
     "Stage",
     "StorageObjectInUseProtection",
@@ -91,6 +93,7 @@ REGISTRY: dict[str, type[Any]] = {
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
+    "RuntimeClass": RuntimeClass,
     "PodTopologyLabels": PodTopologyLabels,
     "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
     "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
