@@ -173,6 +173,11 @@ def test_there_is_one_default_class_and_system_classes_stay(bench: Bench) -> Non
             assert "PriorityClass one is already marked as default" in refused(
                 bench, "create", PRIORITYCLASSES, ns="", body=body
             )
+    again = {"metadata": {"name": "one"}, "value": 5, "globalDefault": True}
+    assert refused(bench, "create", PRIORITYCLASSES, ns="", body=again).startswith("403 "), (
+        "before anybody looks in etcd"
+    )
+    bench.call("update", PRIORITYCLASSES, "one", ns="", body={**again, "description": "still the default"})
     assert "cannot be deleted" in refused(bench, "delete", PRIORITYCLASSES, "system-node-critical", ns="")
 
 
