@@ -27,6 +27,8 @@ from k8slab.apiserver.admission.attributes import (
     forbidden,
 )
 from k8slab.apiserver.admission.chain import Chain, Stage
+from k8slab.apiserver.admission.claim_resize import PersistentVolumeClaimResize
+from k8slab.apiserver.admission.default_ingress_class import DefaultIngressClass
 from k8slab.apiserver.admission.default_storage_class import DefaultStorageClass
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.diff import Change, changed_fields, differences
@@ -52,6 +54,7 @@ __all__ = [
     "Attributes",
     "Chain",
     "Change",
+    "DefaultIngressClass",
     "DefaultStorageClass",
     "DefaultTolerationSeconds",
     "LimitRanger",
@@ -63,6 +66,7 @@ __all__ = [
     "NodeRestriction",
     "Objects",
     "Outside",
+    "PersistentVolumeClaimResize",
     "PodSecurity",
     "PodTopologyLabels",
     "Priority",
@@ -93,7 +97,9 @@ REGISTRY: dict[str, type[Any]] = {
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
+    "PersistentVolumeClaimResize": PersistentVolumeClaimResize,
     "RuntimeClass": RuntimeClass,
+    "DefaultIngressClass": DefaultIngressClass,
     "PodTopologyLabels": PodTopologyLabels,
     "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
     "MutatingAdmissionWebhook": MutatingAdmissionWebhook,
