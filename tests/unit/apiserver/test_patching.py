@@ -189,7 +189,8 @@ def test_null_is_no_merge_patch() -> None:
 @pytest.mark.parametrize("patch_type", [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH])
 def test_a_program_that_sends_no_patch_gets_a_status_too(bench: Bench, patch_type: str) -> None:
     bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}})
-    for body in ("x", 1, [1], [{"op": []}]):
+    bodies: list[Any] = ["x", 1, [1], [{"op": []}]]
+    for body in bodies:
         with pytest.raises(StatusError) as caught:
             bench.call("patch", CONFIGMAPS, "a", body, patch_type=patch_type)
         assert caught.value.code == 400 and "cannot unmarshal" in caught.value.message
