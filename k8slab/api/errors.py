@@ -23,6 +23,7 @@ __all__ = [
     "MethodNotSupportedError",
     "NotAcceptableError",
     "NotFoundError",
+    "ServerPanicError",
     "StatusError",
     "TimeoutStatusError",
     "TooManyRequestsError",
@@ -41,10 +42,12 @@ class Cause(NamedTuple):
 
 
 class StatusError(Exception):
-    """A failure the server answered with. `is_definite`: the request was surely not carried out."""
+    """A failure the server answered with. `is_definite`: the request was surely not carried out. `warnings`: what came
+    beside it in Warning headers."""
 
     code: int = 500
     reason: str = ""
+    warnings: tuple[str, ...] = ()
     is_definite: ClassVar[bool] = True
 
     def __init__(
@@ -188,6 +191,17 @@ class TooManyRequestsError(StatusError):
 class InternalError(StatusError):
     code, reason = 500, "InternalError"
     is_definite = False
+
+
+class ServerPanicError(InternalError):
+    """The server's handler broke: over HTTP the plain text `said`, and here what client-go makes of that."""
+
+    said = "This request caused apiserver to panic. Look in the logs for details."
+
+    def __init__(self) -> None:
+        why = {"reason": "UnexpectedServerResponse", "message": self.said}
+        text = f'an error on the server ("{self.said}") has prevented the request from succeeding'
+        super().__init__(text, details={"causes": [why]})
 
 
 class TimeoutStatusError(StatusError):

@@ -234,6 +234,13 @@ class APIServer:
         await self.caches.wait_ready()
         self._at_work[id(request)] = ctx
         try:
+            return await self._answered(ctx, request)
+        finally:
+            self._at_work.pop(id(request), None)
+
+    async def _answered(self, ctx: Context, request: Request) -> Answer:
+        """Whatever goes wrong is a StatusError."""
+        try:
             return await serve(self, ctx, request)
         except TimeoutError as error:
             text = str(error) if str(error).startswith("etcdserver: ") else "etcdserver: request timed out"
@@ -242,8 +249,6 @@ class APIServer:
             raise InternalError(str(error), reason="") from None
         except RecursionError:
             raise BadRequestError("body: exceeded max depth: nested too deeply, or in itself") from None
-        finally:
-            self._at_work.pop(id(request), None)
 
     def waits_outside(self, request: Request) -> bool:
         """Whether a request is being worked on, and waits for somebody outside (a webhook) to answer."""
@@ -403,7 +408,7 @@ class APIServer:
     async def replace_status(self, group_resource: str, obj: Object) -> Frozen:
         """Write an object's status, as the server itself: a request over its loopback, which takes a millisecond.
 
-        Raises StatusErrors: 409 when `obj` is not the newest.
+        Raises StatusErrors: 409 when `obj` is not the newest, 500 when etcd fails.
         """
         gvr = next(gvr for gvr in self._stores if gvr.group_resource == group_resource)
         metadata = obj["metadata"]
@@ -412,7 +417,7 @@ class APIServer:
         await sleep(LOOPBACK_MS)
         try:
             ctx = self._context(request, LOOPBACK)
-            return freeze((await serve(self, ctx, request)).object)  # type: ignore[no-any-return]
+            return freeze((await self._answered(ctx, request)).object)  # type: ignore[no-any-return]
         finally:
             self.loop.trace.current = cause  # what the write led to is not what the request under way comes from
 

@@ -92,7 +92,10 @@ def wants(hook: Hook, request: Request, but: Mistakes = NOBODY) -> bool:
         named = hook.options.get(key, "*").split(",")
         if asked not in named and ("*" not in named or "star" in but) and cause not in but:
             return False
-    if "skips" not in but and request.namespace in hook.options.get("skips", "").split(","):
+    skips = [name for name in hook.options.get("skips", "").split(",") if name]
+    if "skips-part" in but and any(name in request.namespace or request.namespace in name for name in skips):
+        return False
+    if "skips" not in but and request.namespace in skips:
         return False
     only = pairs(hook.options.get("only", ""))
     if "only-any" in but:
@@ -123,7 +126,8 @@ def answer(hook: Hook, labels: Labels) -> Answer | None:
 def outcome(hook: Hook, labels: Labels, but: Mistakes = NOBODY) -> tuple[bool, Labels, int]:
     """(allowed, patch, ms)"""
     said = answer(hook, labels)
-    is_late = said is not None and said.took > hook.timeout and "no-timeout" not in but
+    waited = hook.timeout - ("on-time" in but)
+    is_late = said is not None and said.took > waited and "no-timeout" not in but
     if said is None or is_late:
         ms = 0 if said is None else said.took if "waits-on" in but else hook.timeout
         if said is None and "dead-waits" in but:
@@ -304,12 +308,13 @@ def expected(step: Step, hooks: Mapping[str, Hook], but: Mistakes = NOBODY) -> s
 
 # -- judges ----------------------------------------------------------------------------------------
 
-SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "only", "only-any")
+SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "skips-part", "only", "only-any")
 FAILURES = (
     "ignore-as-fail",
     "fail-as-ignore",
     "ignores-no",
     "no-timeout",
+    "on-time",
     "waits-on",
     "dead-waits",
     "late-patch",
@@ -474,6 +479,7 @@ WHO = {
     "resources": ["A webhook names the resources it is for; all others pass it by."],
     "star": ['"*" stands for every operation, and for every resource.'],
     "skips": ["The namespaces in skips are exempt."],
+    "skips-part": ["A namespace is exempt by its whole name: devops is not dev."],
     "only": ["`only` are labels that the object must have, with these values."],
     "only-any": ["With two labels in `only` both must be there: all, not any."],
 }
@@ -482,6 +488,7 @@ FAIL = {
     "fail-as-ignore": ["failure is Fail: a webhook that cannot be asked refuses the request."],
     "ignores-no": ["A no is an answer, not a failure. failure has no say in it."],
     "no-timeout": ["What if `took` is more than the timeout?"],
+    "on-time": ["The server waits `timeout` ms: an answer that took exactly that long is in time."],
     "waits-on": ["After the timeout nobody waits any more. How long did it take, then?"],
     "dead-waits": ["Where nobody listens the answer comes at once: None costs 0 ms."],
     "late-patch": ["An answer that came too late is no answer. Neither is its patch."],
@@ -549,7 +556,7 @@ LAB = LabSpec(
                 "operations and resources": "hook h validating conf for:CREATE,UPDATE on:pods; "
                 "wants h CREATE pods dev; wants h DELETE pods dev; wants h UPDATE services dev",
                 "namespaces": "hook h validating conf skips:dev,kube-system; wants h CREATE pods dev; "
-                "wants h CREATE pods default",
+                "wants h CREATE pods default; wants h CREATE pods devops; wants h CREATE pods kube",
                 "labels": "hook h validating conf only:size=1,team=a; wants h CREATE pods dev; "
                 "wants h CREATE pods dev size=1; "
                 "wants h CREATE pods dev size=1 team=a zone=1; wants h CREATE pods dev size=2 team=a",
@@ -704,6 +711,7 @@ LAB = LabSpec(
             {
                 "it was broken": "hook m mutating one sets:size=1; hook v validating one; "
                 "admit CREATE pods default bad=1",
+                "it was broken, and nobody changes it": "hook v validating one; admit CREATE pods default bad=1",
                 "through": "hook m mutating one sets:size=1; hook v validating one denies:size=2 takes:300; "
                 "admit CREATE pods default",
                 "what the last one did": "hook a mutating one sets:size=1 again; hook b mutating two sets:size=2; "

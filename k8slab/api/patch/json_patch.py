@@ -32,12 +32,15 @@ def json_patch(document: Any, operations: Any) -> Any:
     """`document` with `operations` applied in order, as a new value.
 
     PatchError (a ValueError) names the operation and the path: code 400 when `operations` is no list of objects, 422
-    when one cannot be applied. Nothing is applied then.
+    when one cannot be applied. Nothing is applied then. null is an empty list, or an empty object, as Go reads it.
     """
+    if operations is None:
+        operations = []
     if not isinstance(operations, list):
         raise PatchError(f"json: cannot unmarshal {_kind(operations)} into Go value of type jsonpatch.Patch", 400)
     root = [thaw(document)]
-    for operation in operations:
+    for given in operations:
+        operation = {} if given is None else given
         if not isinstance(operation, Mapping):
             text = f"json: cannot unmarshal {_kind(operation)} into Go value of type jsonpatch.Operation"
             raise PatchError(text, 400)

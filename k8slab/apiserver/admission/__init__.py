@@ -27,6 +27,8 @@ from k8slab.apiserver.admission.attributes import (
     forbidden,
 )
 from k8slab.apiserver.admission.chain import Chain, Stage
+from k8slab.apiserver.admission.claim_resize import PersistentVolumeClaimResize
+from k8slab.apiserver.admission.default_ingress_class import DefaultIngressClass
 from k8slab.apiserver.admission.default_storage_class import DefaultStorageClass
 from k8slab.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from k8slab.apiserver.admission.diff import Change, changed_fields, differences
@@ -39,6 +41,7 @@ from k8slab.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from k8slab.apiserver.admission.policy import MutatingAdmissionPolicy, ValidatingAdmissionPolicy
 from k8slab.apiserver.admission.priority import Priority
 from k8slab.apiserver.admission.resource_quota import ResourceQuota
+from k8slab.apiserver.admission.runtime_class import RuntimeClass
 from k8slab.apiserver.admission.service_account import ServiceAccount
 from k8slab.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from k8slab.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
@@ -51,6 +54,7 @@ __all__ = [
     "Attributes",
     "Chain",
     "Change",
+    "DefaultIngressClass",
     "DefaultStorageClass",
     "DefaultTolerationSeconds",
     "LimitRanger",
@@ -62,11 +66,13 @@ __all__ = [
     "NodeRestriction",
     "Objects",
     "Outside",
+    "PersistentVolumeClaimResize",
     "PodSecurity",
     "PodTopologyLabels",
     "Priority",
     "Reinvocation",
     "ResourceQuota",
+    "RuntimeClass",
     "ServiceAccount",
     "Stage",
     "StorageObjectInUseProtection",
@@ -91,6 +97,9 @@ REGISTRY: dict[str, type[Any]] = {
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
+    "PersistentVolumeClaimResize": PersistentVolumeClaimResize,
+    "RuntimeClass": RuntimeClass,
+    "DefaultIngressClass": DefaultIngressClass,
     "PodTopologyLabels": PodTopologyLabels,
     "MutatingAdmissionPolicy": MutatingAdmissionPolicy,
     "MutatingAdmissionWebhook": MutatingAdmissionWebhook,

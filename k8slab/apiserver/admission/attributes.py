@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from k8slab.api.errors import ForbiddenError, InternalError
+from k8slab.api.names import is_qualified_name
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.scheme import GVK, GVR
 from k8slab.apiserver.registry import Context
@@ -73,8 +74,10 @@ class Attributes:
         self.context.warn(text)
 
     def annotate(self, key: str, value: str) -> None:
-        """An annotation of the request's audit event. The first value of a key stays, as upstream has it."""
-        self.context.audit.setdefault(key, value)
+        """An annotation of the request's audit event. As upstream has it, the first value of a key stays, and a key
+        that is not `domain/name` is left out."""
+        if key.count("/") == 1 and not is_qualified_name(key):
+            self.context.audit.setdefault(key, value)
 
 
 class Lister(Protocol):

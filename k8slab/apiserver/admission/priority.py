@@ -63,7 +63,8 @@ class Priority:
                 raise forbidden(attributes, "this is a system priority class and cannot be deleted")
         elif attributes.object is not None and attributes.object.get("globalDefault"):
             default = _default(lister)
-            if default is not None and default["metadata"]["name"] != attributes.object["metadata"]["name"]:
+            is_new = attributes.operation == "CREATE"
+            if default is not None and (is_new or default["metadata"]["name"] != attributes.name):
                 name = default["metadata"]["name"]
                 raise forbidden(
                     attributes, f"PriorityClass {name} is already marked as default. Only one default can exist"

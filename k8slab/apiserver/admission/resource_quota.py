@@ -13,6 +13,7 @@ Simplified: only the watch cache is asked for quotas, not etcd when it holds non
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from k8slab.api.errors import InternalError, StatusError
@@ -115,6 +116,9 @@ class ResourceQuota:
         try:
             await self._check(self._quotas(namespace, lister), batch, lister, RETRIES)
         finally:
+            for waiter in batch:
+                if not waiter.done:  # judging broke off: upstream's waiters begin with this verdict
+                    waiter.settle(InternalError("DEFAULT DENY", reason=""))
             del self._busy[namespace]
             woken.wake()
 
@@ -140,7 +144,7 @@ class ResourceQuota:
             return
         for waiter in batch:
             if not waiter.done:
-                waiter.settle(last)
+                waiter.settle(copy(last))  # each request's answer is its own
 
     async def _charge(
         self, quotas: list[Object], running: list[Object], lister: Lister

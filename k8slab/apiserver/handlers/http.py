@@ -6,10 +6,11 @@ Simplified: no compression, no `pretty`; OpenAPI documents are not served.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from k8slab.api.errors import BadRequestError, StatusError
+from k8slab.api.errors import BadRequestError, ServerPanicError, StatusError
 from k8slab.api.go_json import JSONError
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object
@@ -20,6 +21,7 @@ from k8slab.apiserver.handlers.negotiation import JSON, Output, header, input_ty
 from k8slab.apiserver.handlers.options import check_write_options
 from k8slab.apiserver.handlers.patching import parse_patch
 from k8slab.apiserver.handlers.routing import NoSuchPathError, Route, method_not_allowed, route
+from k8slab.apiserver.handlers.warnings import warning_headers
 from k8slab.apiserver.streams import Connection, EventStream
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Frames", "Response", "handle"]
 
+_NOSNIFF = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
 _NOT_FOUND = b"404 page not found\n"
 _HEALTH = ("/healthz", "/livez", "/readyz", "/healthz/ping", "/livez/ping", "/readyz/ping")
 _PARTIAL_META = "PartialObjectMetadata"
@@ -104,18 +107,21 @@ async def _resource(server: APIServer, asked: Asked, method: str) -> Response:
         return Response(
             200, {"content-type": output.media_type}, b"", Frames(stream, _watch_shower(server, found, output))
         )
-    answer = await server.serve(request, user)
-    shown = _show(server, found, answer.object, output, query)
-    answer_headers: dict[str, Any] = {"content-type": output.media_type}
-    texts = [*warnings, *(text for text in answer.warnings if text not in warnings)]
-    if texts:
-        answer_headers["warning"] = [f"299 - {_quote(text)}" for text in texts]
+    try:
+        answer = await server.serve(request, user)
+        shown = _show(server, found, answer.object, output, query)
+    except ServerPanicError as error:
+        return Response(500, _NOSNIFF, error.said.encode() + b"\n")
+    except StatusError as error:
+        code, error_headers, content = error_body(error)
+        return Response(code, {**error_headers, **_warned(warnings, error.warnings)}, content)
+    answer_headers = {"content-type": output.media_type, **_warned(warnings, answer.warnings)}
     return Response(answer.code, answer_headers, encode_body(shown, output.media_type))
 
 
-def _quote(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _warned(*texts: Iterable[str]) -> dict[str, Any]:
+    values = warning_headers(itertools.chain(*texts))
+    return {"warning": values} if values else {}
 
 
 # -- requests ----------------------------------------------------------------------------------------

@@ -25,30 +25,65 @@ from k8slab.apiserver.handlers.codecs import not_registered, unknown_conversion
 __all__ = ["apply_patch", "parse_patch"]
 
 _REJECTED = "the server rejected our request due to an error in our request"
+_MOST_OPERATIONS = 10_000
 
 
 def parse_patch(data: bytes, patch_type: str) -> Any:
     """The patch document of a body. Raises BadRequestError with upstream's texts."""
-    prefix = "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
     try:
         patch, _ = parse(data)
     except JSONError as error:
-        raise BadRequestError(f"{prefix}{error}") from None
+        raise BadRequestError(f"{_prefix(patch_type)}{error}") from None
+    _check_document(patch, patch_type)
+    return patch
+
+
+def _prefix(patch_type: str) -> str:
+    return "" if patch_type == STRATEGIC_MERGE_PATCH else "error decoding patch: "
+
+
+def _check_document(patch: Any, patch_type: str) -> None:
+    """A JSON Patch is a list, any other an object; null is either, as Go reads it."""
     wanted, go_type = (
         (list, "[]handlers.jsonPatchOp") if patch_type == JSON_PATCH else (dict, "map[string]interface {}")
     )
     if not isinstance(patch, wanted) and patch is not None:
-        raise BadRequestError(f"{prefix}json: cannot unmarshal {json_kind(patch)} into Go value of type {go_type}")
-    return patch
+        why = f"json: cannot unmarshal {json_kind(patch)} into Go value of type {go_type}"
+        raise BadRequestError(_prefix(patch_type) + why)
+
+
+def _check_operations(operations: list[Any], lenient: bool) -> None:
+    """What json_patch cannot be asked: too much, and (unless the client wants no checks) values of a wrong type."""
+    if len(operations) > _MOST_OPERATIONS:
+        most = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {len(operations)}"
+        raise StatusError(f"Request entity is too large: {most}", code=413, reason="RequestEntityTooLarge")
+    for operation in () if lenient else operations:
+        if operation is None:
+            continue
+        why = ""
+        if not isinstance(operation, dict):
+            why = f"json: cannot unmarshal {json_kind(operation)} into Go value of type handlers.jsonPatchOp"
+        else:
+            for field in ("op", "path", "from"):
+                value = operation.get(field)
+                if value is not None and not isinstance(value, str):
+                    into = f"Go struct field jsonPatchOp.{field} of type string"
+                    why = why or f"json: cannot unmarshal {json_kind(value)} into {into}"
+        if why:
+            raise BadRequestError(_prefix(JSON_PATCH) + why)
 
 
 def apply_patch(
-    existing: Object, patch: Any, patch_type: str, gvk: GVK, *, strict: bool = False
+    existing: Object, patch: Any, patch_type: str, gvk: GVK, *, strict: bool = False, lenient: bool = False
 ) -> tuple[Object, list[str]]:
     """(the patched object, paths of unknown fields). Unchanged parts are shared with `existing`.
 
-    Raises BadRequestError, InvalidError, InternalError with upstream's texts.
+    `strict`, `lenient`: the fieldValidation Strict and Ignore. Raises BadRequestError, InvalidError, InternalError, and
+    a StatusError (413) for too many operations, with upstream's texts.
     """
+    _check_document(patch, patch_type)
+    if patch_type == JSON_PATCH:
+        _check_operations(patch or [], lenient)
     try:
         patched = _apply(existing, patch, patch_type, gvk)
     except PatchError as error:
@@ -71,6 +106,7 @@ def _apply(existing: Object, patch: Any, patch_type: str, gvk: GVK) -> dict[str,
         return merge_patch(existing, patch)  # type: ignore[no-any-return]
     if patch_type != STRATEGIC_MERGE_PATCH:
         raise BadRequestError(f"unknown Content-Type header for patch: {patch_type}")
+    patch = patch or {}  # a nil map changes nothing
     if any(name.startswith("$") for name in patch):
         return strategic_merge_patch(existing, patch, gvk)
     touched = strategic_merge_patch({k: existing[k] for k in patch if k in existing}, patch, gvk)

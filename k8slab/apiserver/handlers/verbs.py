@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from k8slab.api.decoding import DecodeError, decode, unknown_field
 from k8slab.api.defaults import set_defaults
-from k8slab.api.errors import BadRequestError, NotFoundError
+from k8slab.api.errors import BadRequestError, NotFoundError, StatusError
 from k8slab.api.objects import Frozen, Object
 from k8slab.api.plain import UnfitError, plain_copy
 from k8slab.api.transport import Request
@@ -36,14 +36,22 @@ class Answer(NamedTuple):
 
 
 async def serve(server: APIServer, ctx: Context, request: Request) -> Answer:
-    """Carry out a request whose resource and verb are known to exist. Raises StatusErrors."""
+    """Carry out a request whose resource and verb are known to exist. Raises StatusErrors, with their `warnings`."""
+    try:
+        answer = await _answer(server, ctx, request)
+    except StatusError as error:
+        error.warnings = tuple(ctx.warnings)
+        raise
+    return answer._replace(warnings=tuple(ctx.warnings))
+
+
+async def _answer(server: APIServer, ctx: Context, request: Request) -> Answer:
     if request.subresource or ctx.info.gvr.resource == "bindings":
         return await _subresource(server, ctx, request)
     deprecated = _DEPRECATED.get(ctx.gvr.group_resource)
     if deprecated:
         ctx.warn(deprecated)
-    answer = await _VERBS[request.verb](server, ctx, request)
-    return answer._replace(warnings=tuple(ctx.warnings))
+    return await _VERBS[request.verb](server, ctx, request)
 
 
 # -- reading -----------------------------------------------------------------------------------------
@@ -204,7 +212,8 @@ async def _patch(server: APIServer, ctx: Context, request: Request, strategy: St
     async def updated(existing: Frozen | None) -> Object:
         if existing is None:
             raise NotFoundError.of(ctx.gvr.resource, ctx.name, ctx.gvr.group)
-        patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=directive == "Strict")
+        strict, lenient = directive == "Strict", directive == "Ignore"
+        patched, unknown = apply_patch(existing, patch, request.patch_type, ctx.gvk, strict=strict, lenient=lenient)
         if directive != "Ignore":
             for path in unknown:
                 ctx.warn(unknown_field(path))
@@ -272,8 +281,7 @@ async def _subresource(server: APIServer, ctx: Context, request: Request) -> Ans
         if request.verb == "get":
             return Answer(200, await server.store(ctx.gvr).get(ctx))
         change = _update if request.verb == "update" else _patch
-        answer = await change(server, ctx, request, server.subresource_strategy(ctx.gvr, name))
-        return answer._replace(warnings=tuple(ctx.warnings))
+        return await change(server, ctx, request, server.subresource_strategy(ctx.gvr, name))
     if name == "scale":
         return await _scale(server, ctx, request)
     raise NotFoundError("the server could not find the requested resource", details={})

@@ -2,7 +2,8 @@
 
 Upstream: pkg/registry/core/pod/strategy.go
 Simplified: no AppArmor and seccomp version skew, no dropping of fields of disabled gates but
-schedulingGroup, no warnings for Pods.
+schedulingGroup, no warnings for Pods; the subresource resize is not served (404), since no kubelet here carries a
+resize out. LimitRanger, ResourceQuota and PodSecurity judge an UPDATE of it all the same.
 """
 
 from __future__ import annotations

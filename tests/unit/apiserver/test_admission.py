@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from k8slab.api.errors import StatusError
+from k8slab.api.errors import ForbiddenError, StatusError
 from k8slab.api.scheme import (
     CONFIGMAPS,
     NAMESPACES,
@@ -17,7 +17,15 @@ from k8slab.api.scheme import (
     SERVICEACCOUNTS,
     STORAGECLASSES,
 )
-from k8slab.apiserver.admission import OFF_BY_DEFAULT, REGISTRY, plugins
+from k8slab.apiserver.admission import (
+    OFF_BY_DEFAULT,
+    REGISTRY,
+    Chain,
+    DefaultIngressClass,
+    Objects,
+    PersistentVolumeClaimResize,
+    plugins,
+)
 from tests.unit.apiserver.conftest import MERGE, Bench
 
 CONTAINER = {"name": "c", "image": "i:1"}
@@ -173,6 +181,11 @@ def test_there_is_one_default_class_and_system_classes_stay(bench: Bench) -> Non
             assert "PriorityClass one is already marked as default" in refused(
                 bench, "create", PRIORITYCLASSES, ns="", body=body
             )
+    again = {"metadata": {"name": "one"}, "value": 5, "globalDefault": True}
+    assert refused(bench, "create", PRIORITYCLASSES, ns="", body=again).startswith("403 "), (
+        "before anybody looks in etcd"
+    )
+    bench.call("update", PRIORITYCLASSES, "one", ns="", body={**again, "description": "still the default"})
     assert "cannot be deleted" in refused(bench, "delete", PRIORITYCLASSES, "system-node-critical", ns="")
 
 
@@ -224,3 +237,59 @@ def test_the_finalizers_of_volumes_in_use_come_when_they_are_asked_for(make_benc
 def test_an_empty_list_of_sources_is_none_once_it_is_stored(bench: Bench) -> None:
     made = bench.pod("p", volumes=[{"name": "t", "projected": {"sources": []}}])
     assert made["spec"]["volumes"][0] == {"name": "t", "projected": {"defaultMode": 420}}
+
+
+@pytest.mark.parametrize(
+    ("phase", "named", "expands", "why"),
+    [
+        pytest.param("Pending", "fast", True, "Only bound persistent volume claims can be expanded", id="not bound"),
+        pytest.param("Bound", "fast", True, "", id="bound, and its class allows it"),
+        pytest.param(
+            "Bound", "fast", False, "only dynamically provisioned pvc can be resized and the", id="it does not"
+        ),
+        pytest.param(
+            "Bound", "gone", True, "only dynamically provisioned pvc can be resized and the", id="no such class"
+        ),
+        pytest.param(
+            "Bound", "", True, "only dynamically provisioned pvc can be resized and the", id="no class at all"
+        ),
+    ],
+)
+def test_claims_grow_only_where_their_class_allows_it(phase: str, named: str, expands: bool, why: str) -> None:
+    def claim(size: str) -> Any:
+        return {
+            "metadata": {"name": "c"},
+            "spec": {"storageClassName": named, "resources": {"requests": {"storage": size}}},
+            "status": {"phase": phase},
+        }
+
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"}
+    objects = Objects([{**kind, "metadata": {"name": "fast"}, "allowVolumeExpansion": expands}])
+    for size, expected in (("2Gi", why), ("1024Mi", ""), ("500Mi", "")):
+        about: dict[str, Any] = {"operation": "UPDATE", "old": claim("1Gi"), "namespace": "default"}
+        attributes = objects.attributes("persistentvolumeclaims", claim(size), **about)
+        try:
+            objects.run(PersistentVolumeClaimResize().validate(attributes, objects))
+            refused_for = ""
+        except ForbiddenError as error:
+            refused_for = error.message
+        assert expected in refused_for and bool(expected) == bool(refused_for)
+
+
+def test_an_ingress_gets_the_youngest_default_class_unless_it_names_one() -> None:
+    default = {"ingressclass.kubernetes.io/is-default-class": "true"}
+    kind = {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass"}
+    stamps = {"b": "2026-01-01T00:00:00Z", "a": "2026-01-01T00:00:00Z", "old": "2025-01-01T00:00:00Z"}
+    made = [
+        {**kind, "metadata": {"name": name, "annotations": default, "creationTimestamp": stamp}}
+        for name, stamp in stamps.items()
+    ]
+    chain = Chain([DefaultIngressClass()], objects := Objects(made))
+
+    def class_of(spec: Any, **annotations: str) -> Any:
+        ingress = {"metadata": {"name": "i", "annotations": annotations}, "spec": spec}
+        stage = next(objects.passage(chain, "ingresses.networking.k8s.io", ingress, namespace="default"))
+        return (stage.object or {})["spec"].get("ingressClassName")
+
+    assert class_of({}) == "a" and class_of({"ingressClassName": "old"}) == "old"
+    assert class_of({}, **{"kubernetes.io/ingress.class": "x"}) is None

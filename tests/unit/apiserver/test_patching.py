@@ -9,9 +9,10 @@ import pytest
 from k8slab.api.defaults import apply_defaults
 from k8slab.api.errors import StatusError
 from k8slab.api.objects import freeze
-from k8slab.api.scheme import GVK
+from k8slab.api.scheme import CONFIGMAPS, GVK
 from k8slab.api.transport import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from k8slab.apiserver.handlers.patching import apply_patch, parse_patch
+from tests.unit.apiserver.conftest import Bench
 
 POD = GVK("", "v1", "Pod")
 OLD = freeze(
@@ -141,3 +142,55 @@ def test_bodies_that_are_no_patches(patch_type: str, body: bytes, text: str) -> 
     with pytest.raises(StatusError) as caught:
         parse_patch(body, patch_type)
     assert caught.value.code == 400 and text in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("patch", "lenient", "code", "text"),
+    [
+        pytest.param(
+            [1], False, 400, "error decoding patch: {} number into Go value of type handlers.jsonPatchOp", id="1"
+        ),
+        pytest.param([1], True, 400, "{} number into Go value of type jsonpatch.Operation", id="1, and no checks"),
+        pytest.param(
+            [{"op": 1}],
+            False,
+            400,
+            "error decoding patch: {} number into Go struct field jsonPatchOp.op of type string",
+            id="an op that is a number",
+        ),
+        pytest.param([{"op": 1}], True, 422, "the server rejected our request", id="the same, and no checks"),
+        pytest.param([None], False, 422, "the server rejected our request", id="null is an operation without an op"),
+        pytest.param(
+            [{}] * 10_001,
+            False,
+            413,
+            "Request entity is too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+            id="too many operations",
+        ),
+    ],
+)
+def test_operations_that_are_none(patch: Any, lenient: bool, code: int, text: str) -> None:
+    with pytest.raises(StatusError) as caught:
+        apply_patch(OLD, patch, JSON_PATCH, POD, lenient=lenient)
+    assert caught.value.code == code
+    assert caught.value.message.startswith(text.format("json: cannot unmarshal"))
+
+
+@pytest.mark.parametrize("patch_type", [JSON_PATCH, STRATEGIC_MERGE_PATCH])
+def test_null_is_a_patch_that_changes_nothing(patch_type: str) -> None:
+    assert apply_patch(OLD, parse_patch(b"null", patch_type), patch_type, POD) == (OLD, [])
+
+
+def test_null_is_no_merge_patch() -> None:
+    with pytest.raises(StatusError, match=r"^Invalid JSON Patch$"):
+        apply_patch(OLD, None, MERGE_PATCH, POD)
+
+
+@pytest.mark.parametrize("patch_type", [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH])
+def test_a_program_that_sends_no_patch_gets_a_status_too(bench: Bench, patch_type: str) -> None:
+    bench.call("create", CONFIGMAPS, body={"metadata": {"name": "a"}})
+    bodies: list[Any] = ["x", 1, [1], [{"op": []}]]
+    for body in bodies:
+        with pytest.raises(StatusError) as caught:
+            bench.call("patch", CONFIGMAPS, "a", body, patch_type=patch_type)
+        assert caught.value.code == 400 and "cannot unmarshal" in caught.value.message

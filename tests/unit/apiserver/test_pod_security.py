@@ -218,3 +218,11 @@ def test_a_release_does_not_know_the_checks_of_later_ones() -> None:
         ("1.36", "v1.34"),
         ("1.36", "v1.99"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_right"), [(f"v1.{(1 << 63) - 1}", True), (f"v1.{1 << 63}", False), ("v1.036", False)]
+)
+def test_a_version_is_a_number_that_go_can_hold(version: str, is_right: bool) -> None:
+    policy, causes = policy_of({"pod-security.kubernetes.io/enforce-version": version})
+    assert (policy.enforce.version, not causes) == (version if is_right else "latest", is_right)

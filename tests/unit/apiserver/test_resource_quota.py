@@ -6,16 +6,18 @@ from typing import Any
 
 import pytest
 
-from k8slab.api.errors import StatusError
+from k8slab.api.errors import ConflictError, StatusError
 from k8slab.api.scheme import CONFIGMAPS, EVENTS, PODS, RESOURCEQUOTAS, SERVICES
 from k8slab.api.transport import Request
 from k8slab.apiserver import APIServer
 from k8slab.apiserver.admission import Objects
 from k8slab.apiserver.admission.resource_quota import LimitedResource, ResourceQuota, check_request
+from k8slab.sim import sleep
 from tests.unit.apiserver.conftest import Bench
 from tests.unit.apiserver.test_admission import refused
 
 Json = Any
+QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
 
 
 def quota(bench: Bench, name: str = "q", used: Json = None, **hard: str) -> None:
@@ -221,3 +223,46 @@ def test_events_and_deletions_cost_nothing(bench: Bench) -> None:
     bench.pod("p")
     bench.call("delete", PODS, "p")
     assert used(bench)["pods"] == "1", "only the quota controller lowers it"
+
+
+@pytest.mark.parametrize(
+    ("fails", "texts"),
+    [
+        pytest.param(
+            ConflictError("changed meanwhile"), ["changed meanwhile", "changed meanwhile"], id="etcd keeps refusing"
+        ),
+        pytest.param(ZeroDivisionError(), ["breaks off", "DEFAULT DENY"], id="a fault of the server itself"),
+    ],
+)
+def test_everybody_who_waits_gets_a_verdict_when_judging_breaks_off(fails: Exception, texts: list[str]) -> None:
+    """Three ask at once: the first judges alone, and whatever becomes of that the others are judged or refused."""
+    objects = Objects([{**QUOTA, "status": {"hard": {"configmaps": "9"}, "used": {"configmaps": "0"}}}])
+    plugin, heard, tries = ResourceQuota(), list[str](), iter((fails,) * 8)
+
+    async def failing(group_resource: str, obj: Json) -> Json:
+        await sleep(5)
+        if (error := next(tries, None)) is not None:
+            raise error
+        return await Objects.replace_status(objects, group_resource, obj)
+
+    objects.replace_status = failing  # type: ignore[method-assign]
+
+    async def ask(name: str) -> None:
+        attributes = objects.attributes("configmaps", config_map(name), namespace="default")
+        try:
+            await plugin.validate(attributes, objects)
+            heard.append("granted")
+        except StatusError as error:
+            heard.append(error.message)
+        except ZeroDivisionError:
+            heard.append("breaks off")
+
+    async def ask_three() -> None:
+        for name in ("a", "b", "c"):
+            objects.loop.spawn(name, ask(name))
+            await sleep(1)
+
+    objects.loop.spawn("you", ask_three())
+    objects.loop.run(for_ms=1_000)
+    plugin.check_invariants()
+    assert len(heard) == 3 and set(heard) == set(texts)

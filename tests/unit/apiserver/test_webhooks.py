@@ -12,6 +12,9 @@ import pytest
 from k8slab.api.errors import StatusError
 from k8slab.api.scheme import CONFIGMAPS, DEPLOYMENTS, GVR, NAMESPACES, PODS
 from k8slab.api.transport import HTTPResponse
+from k8slab.apiserver.admission import Objects
+from k8slab.apiserver.admission.webhook.accessors import hooks_of
+from k8slab.apiserver.admission.webhook.matching import selected
 from k8slab.client import SimulatedHTTP
 from tests.unit.apiserver.conftest import MERGE, Bench
 from tests.webhooks import MUTATING, VALIDATING, Backend, configuration, label, reply, webhook
@@ -443,6 +446,24 @@ def test_warnings_and_audit_annotations_are_taken_over(hooked: Any) -> None:
     assert response.headers["warning"] == ['299 - "look out"']
 
 
+def test_a_webhook_that_refuses_may_warn_too(hooked: Any) -> None:
+    bench = hooked(v=lambda request: reply(request, allowed=False, warnings=["first", "second"]))
+    bench.configure(VALIDATING, configuration("v", webhook("v")))
+    status, answer, headers = bench.http("POST", "/api/v1/namespaces/default/configmaps", {**CONFIG, "x": 1})
+    assert (status, answer["status"]) == (400, "Failure")
+    assert headers["warning"] == ['299 - "unknown field \\"x\\""', '299 - "first"', '299 - "second"']
+    assert bench.refusal().warnings == ("first", "second")
+
+
+def test_a_code_of_four_digits_cannot_be_written(hooked: Any) -> None:
+    bench = hooked(v=lambda request: reply(request, allowed=False, status={"code": 1_000}))
+    bench.configure(VALIDATING, configuration("v", webhook("v")))
+    status, text, headers = bench.http("POST", "/api/v1/namespaces/default/configmaps", CONFIG)
+    assert (status, headers["content-type"]) == (500, "text/plain; charset=utf-8")
+    assert text == "This request caused apiserver to panic. Look in the logs for details.\n"
+    assert bench.refusal().status()["code"] == 500
+
+
 # -- failure and time --------------------------------------------------------------------------------
 
 
@@ -663,6 +684,32 @@ def test_match_conditions(hooked: Any, expression: str, names: list[str], outcom
     except StatusError as error:
         result = error.message
     assert outcome in result and bench.backend.names == names
+
+
+def test_a_name_still_to_be_generated_is_not_told_of_a_condition(hooked: Any) -> None:
+    bench = hooked()
+    condition = {"name": "only", "expression": 'object.data.nope == "x"'}
+    bench.configure(MUTATING, configuration("m", webhook("m", matchConditions=[condition])))
+    _, status, _ = bench.http("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"generateName": "c-"}})
+    assert status["message"].startswith("configmaps is forbidden: expression ") and "name" not in status["details"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({"a": "b"}, (True, 'namespaces "gone" not found'), id="both would be needed"),
+        pytest.param({}, (False, None), id="the object's selector says no, whatever the namespace is"),
+    ],
+)
+def test_a_namespace_that_cannot_be_found_matters_only_where_the_other_selector_admits(
+    labels: Json, expected: Any
+) -> None:
+    objects = Objects()
+    attributes = objects.attributes("configmaps", {"metadata": {"name": "c", "labels": labels}}, namespace="gone")
+    chosen = {"namespaceSelector": {"matchLabels": {"x": "y"}}, "objectSelector": {"matchLabels": {"a": "b"}}}
+    (hook,) = hooks_of([configuration("v", webhook("v", **chosen))])
+    is_selected, problem = objects.run(selected(hook, attributes, objects))
+    assert (is_selected, problem and problem.message) == expected
 
 
 def test_a_condition_that_cannot_be_told_spares_a_webhook_that_ignores_failures(hooked: Any) -> None:

@@ -28,6 +28,7 @@ PREFIX = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = "privileged", "baseline", "restricted"
 LEVELS = (PRIVILEGED, BASELINE, RESTRICTED)
 LATEST = "latest"
+_MOST = (1 << 63) - 1
 _version = re.compile(r"v1\.([0-9]|[1-9][0-9]*)").fullmatch
 
 
@@ -88,7 +89,7 @@ def policy_of(labels: Mapping[str, str], defaults: Policy = UNRESTRICTED) -> tup
                 level = RESTRICTED if mode == "enforce" else PRIVILEGED
                 causes.append(_invalid(mode, given, f"must be one of {', '.join(LEVELS)}"))
         if (given := labels.get(f"{PREFIX}{mode}-version")) is not None:
-            if given == LATEST or _version(given):
+            if given == LATEST or ((match := _version(given)) and int(match[1]) <= _MOST):
                 version = given
             else:
                 version = LATEST

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 from k8slab.api.cel import Composition
-from k8slab.api.errors import StatusError
 from k8slab.api.labels import Selector, selector_from_dict
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR
@@ -124,10 +123,7 @@ async def _matches(
     resources: Object, attributes: Attributes, lister: Lister, equivalents: Equivalents
 ) -> Matched | None:
     criteria = _Criteria(resources)
-    try:
-        is_selected, problem = await selected(criteria, attributes, lister), None
-    except StatusError as error:
-        is_selected, problem = True, error
+    is_selected, problem = await selected(criteria, attributes, lister)
     if not is_selected:
         return None
     others = equivalents if resources.get("matchPolicy") == "Equivalent" else _none

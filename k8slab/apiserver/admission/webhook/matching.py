@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from k8slab.api.cel import Composition
-from k8slab.api.errors import NotFoundError, StatusError
+from k8slab.api.errors import ForbiddenError, NotFoundError, StatusError
 from k8slab.api.labels import Selector
 from k8slab.api.objects import Object
 from k8slab.api.scheme import GVK, GVR
-from k8slab.apiserver.admission.attributes import Attributes, Lister, forbidden
+from k8slab.apiserver.admission.attributes import Attributes, Lister
 from k8slab.apiserver.admission.webhook.accessors import Hook
 from k8slab.apiserver.admission.webhook.match_conditions import match, variables_of
 from k8slab.apiserver.admission.webhook.rules import rule_matches
@@ -51,10 +51,7 @@ async def should_call(
     hook: Hook, attributes: Attributes, lister: Lister, equivalents: Equivalents
 ) -> Invocation | None:
     """None when the webhook does not want this request. Raises StatusErrors when that cannot be told."""
-    try:
-        is_selected, problem = await selected(hook, attributes, lister), None
-    except StatusError as error:  # counts only if the rules are about this request
-        is_selected, problem = True, error
+    is_selected, problem = await selected(hook, attributes, lister)
     if not is_selected:
         return None
     invocation = _by_rules(hook, attributes, equivalents)
@@ -66,15 +63,31 @@ async def should_call(
         scope = Composition().scope(variables_of(attributes, invocation.resource, invocation.kind))
         found = match(hook.match_conditions, scope, ignores_failures=hook.is_ignoring_failures)
         if found.error:
-            raise forbidden(attributes, found.error)
+            gvr = attributes.resource
+            raise ForbiddenError.of(gvr.resource, attributes.name, found.error, gvr.group)
         if not found.matches:
             return None
     return invocation
 
 
-async def selected(by: Selecting, attributes: Attributes, lister: Lister) -> bool:
-    """Whether both selectors admit the request; the object's applies to the old object too. Raises StatusErrors."""
-    return await _namespace_selected(by, attributes, lister) and _object_selected(by, attributes)
+async def selected(by: Selecting, attributes: Attributes, lister: Lister) -> tuple[bool, StatusError | None]:
+    """(whether both selectors admit the request, what could not be told); the object's applies to the old object too.
+
+    A selector that says no ends the matter whatever became of the other; a problem counts only if the rules are about
+    the request.
+    """
+    problems: list[StatusError] = []
+    try:
+        if not await _namespace_selected(by, attributes, lister):
+            return False, None
+    except StatusError as error:
+        problems.append(error)
+    try:
+        if not _object_selected(by, attributes):
+            return False, None
+    except StatusError as error:
+        problems.append(error)
+    return True, problems[0] if problems else None
 
 
 async def _namespace_selected(by: Selecting, attributes: Attributes, lister: Lister) -> bool:

@@ -129,7 +129,7 @@ def _operations(patch: bytes, hook: Hook) -> list[Any]:
                 raise JSONError(f"json: cannot unmarshal {json_kind(one)} into Go value of type jsonpatch.Operation")
     except JSONError as error:
         raise CallError(hook.name, f"received undecodable patch in webhook response: {error}") from None
-    return [{} if one is None else one for one in operations or ()]
+    return operations or []
 
 
 def patched(before: Object, operations: list[Any], kind: GVK) -> tuple[dict[str, Any], bool]:

@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from k8slab.api.errors import StatusError
+from k8slab.api.errors import ServerPanicError, StatusError
 from k8slab.api.go_json import JSONError, json_kind, parse
 from k8slab.api.labels import go_quote
 from k8slab.api.objects import Object, thaw
@@ -53,6 +53,7 @@ _DETAILS = {
     "retryAfterSeconds": (int, "int32"),
 }
 _CAUSE = {"reason": (str, "v1.CauseType"), "message": (str, "string"), "field": (str, "string")}
+_HIGHEST_CODE = 999
 _INT32 = range(-(1 << 31), 1 << 31)
 
 
@@ -219,8 +220,13 @@ def _check_patch(patch: bytes, patch_type: str | None, is_mutating: bool) -> Non
 
 
 def denial(webhook: str, status: Object | None) -> StatusError:
-    """What the client is told of a webhook that said no: its code and reason, 400 without a code of its own."""
+    """What the client is told of a webhook that said no: its code and reason, 400 without a code of its own.
+
+    With a code of four digits Go's HTTP server panics as it writes the answer.
+    """
     given = status or {}
+    if (given.get("code") or 0) > _HIGHEST_CODE:
+        return ServerPanicError()
     message, reason = given.get("message") or "", given.get("reason") or ""
     denied = f"admission webhook {go_quote(webhook)} denied the request"
     text = f"{denied}: {message or reason}" if message or reason else f"{denied} without explanation"
