@@ -1,7 +1,7 @@
 """What a cluster starts when something is to be autoscaled: the HPA controller, and a metrics server.
 
 Upstream: cmd/kube-controller-manager/app/autoscaling.go, kubernetes-sigs/metrics-server (its manifests)
-Simplified: both begin with the first HorizontalPodAutoscaler that is applied, not with the cluster, so that a cluster
+Simplified: both begin with the first HorizontalPodAutoscaler that is stored, not with the cluster, so that a cluster
 without one has nothing to do with them.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from k8slab.api.errors import AlreadyExistsError, StatusError
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, PODS, SERVICES
+from k8slab.api.scheme import PODS, SERVICES
 from k8slab.apiserver import APISERVICES
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.process import Process
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from k8slab.autoscaling.hpa.metrics import MetricsServer
     from k8slab.cluster.control_plane import ControlPlane
 
-__all__ = ["AUTOSCALERS", "METRICS_SERVER", "is_autoscaler", "metrics_server"]
+__all__ = ["AUTOSCALERS", "METRICS_SERVER", "metrics_server"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
@@ -69,11 +69,6 @@ _MANIFESTS: tuple[tuple[Any, dict[str, Any]], ...] = (
 )
 
 Scrape: TypeAlias = Callable[[int], Mapping[str, Any]]
-
-
-def is_autoscaler(gvk: GVK) -> bool:
-    """Whether objects of a kind need an autoscaler."""
-    return gvk.group == "autoscaling" and gvk.kind == "HorizontalPodAutoscaler"
 
 
 def metrics_server(plane: ControlPlane, scrape: Scrape) -> Process:
