@@ -225,22 +225,16 @@ class TestNobody:
         house.do(house.client.delete(SERVICES, "metrics", "kube-system"))
         assert available() == ("False", "ServiceNotFound")
 
-    @pytest.mark.parametrize(
-        "rest",
-        [
-            pytest.param({}, id="no spec at all"),
-            pytest.param({"spec": None}, id="a spec of null"),
-            pytest.param({"spec": {"group": "shop", "version": "v1", "service": {}}}, id="a Service without a name"),
-            pytest.param({"spec": {"group": "shop", "service": {"name": "shop"}}}, id="no version"),
-        ],
-    )
-    def test_an_apiservice_that_says_nothing_serves_nothing(self, rest: dict[str, Any]) -> None:
+    def test_an_apiservice_without_a_service_is_local_and_goes_nowhere(self) -> None:
         house = House()
         house.server.aggregator.connect("kube-system/shop", ExternalMetrics(house.loop))
-        house.do(house.client.create(APISERVICES, {"metadata": {"name": "v1.shop"}, **rest}))
+        spec = {"group": "shop", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
+        house.do(house.client.create(APISERVICES, {"metadata": {"name": "v1.shop"}, "spec": spec}))
         house.loop.run(for_ms=60_000)
         assert house.http("/apis/shop")[0] == 404
         assert house.http("/apis/shop/v1/things")[0] in (404, 503)
+        condition = house.do(house.client.get(APISERVICES, "v1.shop"))["status"]["conditions"][0]
+        assert (condition["status"], condition["reason"]) == ("True", "Local")
 
     def test_over_http_a_server_that_does_not_answer_in_time_is_unavailable(self) -> None:
         house = House()
