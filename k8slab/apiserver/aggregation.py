@@ -142,6 +142,8 @@ class Aggregator:
                 "groupVersion": f"{group}/{version}",
                 "resources": list(api.resources()),
             }
+        if len(rest) > 3:
+            return None
         resource, name, subresource = (*rest, "", "")[:3]
         verb = "get" if name else "list"
         request = Request(verb, GVR(group, version, resource), namespace, name, subresource, params=dict(query))

@@ -61,7 +61,7 @@ def read_autoscalers(files: Sequence[str]) -> list[Found]:
                 if obj["kind"] == "HorizontalPodAutoscaler":
                     autoscalers.append((str(path), _checked(obj, str(path))))
                 else:
-                    targets[(obj["kind"], obj["metadata"].get("name", ""))] = obj
+                    targets[(obj["kind"], (obj.get("metadata") or {}).get("name", ""))] = obj
     if not autoscalers:
         raise ValueError(f"{', '.join(files)}: no HorizontalPodAutoscaler in there, expected one or more")
     found = []
@@ -125,8 +125,9 @@ def _check_requests(source: str, hpa: Object, target: Object) -> None:
         only = measured.get("container", "")
         for container in _template(target).get("containers") or ():
             asked = ((container.get("resources") or {}).get("requests") or {}).get(measured["name"])
-            if asked is None and only in ("", container["name"]):
-                where = f"{target['kind']} {target['metadata']['name']}, container {container['name']}"
+            name = container.get("name", "")
+            if asked is None and only in ("", name):
+                where = f"{target['kind']} {target['metadata']['name']}, container {name}"
                 raise ValueError(
                     f"{source}: {where}: no request for {measured['name']}, expected one: a utilisation is a "
                     "percentage of what is requested, and without it the autoscaler does nothing"
@@ -152,6 +153,10 @@ def workload_numbers(found: Found, request: int | None, capacity: int | None, re
             notes.append(f"{found.name}: its target is not in the files: a Pod requests 1 CPU (--request)")
     if capacity is None and _is_about_cpu(found.hpa):
         capacity = sum(limits) if limits and len(limits) == len(resources) else request
+        if capacity <= 0:
+            raise ValueError(
+                f"{found.name}: its Pods are limited to {capacity}m CPU, expected more than 0 (or --capacity)"
+            )
     if capacity is None:
         capacity = _target_per_pod(found.hpa)
         notes.append(f"{found.name}: a Pod serves as much as its target, {capacity / 1000:g} (--capacity)")

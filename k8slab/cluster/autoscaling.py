@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from k8slab.api.errors import AlreadyExistsError, StatusError
 from k8slab.api.objects import Object
-from k8slab.api.scheme import PODS, SERVICES
+from k8slab.api.scheme import NODES, PODS, SERVICES
 from k8slab.apiserver import APISERVICES
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.process import Process
@@ -78,9 +78,10 @@ def metrics_server(plane: ControlPlane, scrape: Scrape) -> Process:
     def build(component: Component) -> MetricsServer:
         client = plane.client(component.name, f"system:serviceaccount:kube-system:{component.name}")
         informers = SharedInformerFactory(plane.loop, component, client, fifo=fifo_kind(plane.features))
-        pods = informers.informer(PODS)
+        pods, nodes = informers.informer(PODS), informers.informer(NODES)
         resolution_ms = plane.options.get("metric-resolution-ms", 15_000)
-        server = MetricsServer(plane.loop, component, pods.indexer, scrape, resolution_ms=resolution_ms)
+        more: dict[str, Any] = {"resolution_ms": resolution_ms, "node_source": nodes.indexer}
+        server = MetricsServer(plane.loop, component, pods.indexer, scrape, **more)
         for one in plane.servers:
             one.aggregator.connect(_SERVICE, server)
             component.on_close(lambda one=one: one.aggregator.disconnect(_SERVICE))  # type: ignore[misc]

@@ -183,6 +183,21 @@ MANIFESTS = [
         id="a target with fewer Pods than none",
     ),
     pytest.param(
+        TARGET.replace('requests: {cpu: "1"}', 'requests: {cpu: "1"}, limits: {cpu: "0"}') + hpa(),
+        "its Pods are limited to 0m CPU, expected more than 0",
+        id="a limit of zero",
+    ),
+    pytest.param(
+        TARGET.replace("{name: c, image: web, ", "{image: web, ").replace('requests: {cpu: "1"}', "") + hpa(),
+        "Deployment web, container : no request for cpu, expected one",
+        id="a container without a name",
+    ),
+    pytest.param(
+        TARGET.replace("metadata: {name: web}\nspec:\n  replicas", "metadata:\nspec:\n  replicas") + hpa(most=0),
+        "spec.maxReplicas: Required value",
+        id="a target without metadata",
+    ),
+    pytest.param(
         hpa(least=5, most=2),
         "HorizontalPodAutoscaler web: spec.maxReplicas: Invalid value: 2: must be greater than or equal to",
         id="a minimum above the maximum",
