@@ -668,7 +668,9 @@ LAB = LabSpec(
                 "no window": "window 0; asked 0 9; asked 15 1",
                 "another window": "window 300; asked 0 9; window 300; asked 15 1",
                 "twice in one second": "window 60; asked 0 9; asked 0 2",
-                "a long memory": "; ".join(["window 300", "asked 0 9", *(f"asked {at} 1" for at in range(15, 316, 15))]),
+                "a long memory": "; ".join(
+                    ["window 300", "asked 0 9", *(f"asked {at} 1" for at in range(15, 316, 15))]
+                ),
             },
             remembering,
             WINDOW,
