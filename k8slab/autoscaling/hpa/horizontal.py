@@ -103,7 +103,7 @@ class HorizontalController:
         try:
             await self._reconcile(key, hpa)
         except ReconcileError as error:
-            self._emit("hpa.error", key, error=str(error)[:200])
+            self._emit("hpa.error", key, error=str(error)[:400])
         self.loop.trace.current = None  # the next round comes because time passes
         self.queue.add_after(key, self.period_ms, periodic=True)
 

@@ -37,10 +37,12 @@ SCALE_UP_LIMIT_MINIMUM = 4.0
 
 
 class ScaleEvent(NamedTuple):
-    """A change that was made: by so many replicas (positive in both directions), at this moment."""
+    """A change that was made: by so many replicas (positive in both directions), at this moment. `is_outdated`: once
+    it was older than all policies' periods; it stays so when they get longer, but still counts while it is there."""
 
     replica_change: int
     at_ms: int
+    is_outdated: bool = False
 
 
 class Policy(NamedTuple):

@@ -200,3 +200,16 @@ def test_changes_add_up_in_int32() -> None:
     limits = bounds(most=2**31 - 1, scaleUp=policies(("Pods", 4, 60)))
     history = History(ups=[ScaleEvent(2**31 - 1, 0), ScaleEvent(2**31 - 1, 0)])
     assert history.normalize(limits, 5, 100, now_ms=1_000).replicas == 11
+
+
+def test_a_change_that_was_outdated_once_is_overwritten_though_the_periods_are_longer_now() -> None:
+    """Upstream marks changes as outdated and never takes the mark back (markScaleEventsOutdated)."""
+    short, long = (bounds(scaleUp=policies(("Pods", 4, period))).behavior for period in (15, 600))
+    history = History()
+    for behavior, before, after, now_ms in (
+        *((short, 1, 3, 0), (short, 3, 6, 1_000)),
+        (short, 6, 7, 100_000),  # both are outdated now; the later one is overwritten
+        (long, 7, 9, 101_000),
+    ):
+        history.store_scale_event(behavior, before, after, now_ms)
+    assert [event.at_ms for event in history.ups] == [101_000, 100_000]
