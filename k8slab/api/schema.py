@@ -2,7 +2,8 @@
 
 `schema_data.json` has one object per Go struct; a field's text reads `flags type options`:
 
-- flags: `?` omitempty, `z` omitzero, `*` pointer (an explicit zero is kept);
+- flags: `?` omitempty, `z` omitzero, `*` pointer (an explicit zero is kept; so is an empty list that upstream tells
+  from none);
 - type: s string, b bool, i int32, l int64, f float64, q Quantity, t Time, m MicroTime, d Duration, I IntOrString,
   B base64 bytes, x anything, `#core.PodSpec` a struct, `[]` a list of, `{}` a map of;
 - options: `map=key,key` and `set` (list types; atomic otherwise), `atomic`, `merge=key`, `retainKeys`, `replace` (patch
@@ -14,7 +15,7 @@
 ['port']
 
 Upstream: api/*/v1/types.go (struct tags and markers), apimachinery/pkg/apis/meta/v1/types.go; fields as in 1.36
-Simplified: CustomResourceDefinition and APIService have no schema here; they are kept as written.
+Simplified: CustomResourceDefinition has no schema here; it is kept as written.
 """
 
 from __future__ import annotations

@@ -142,6 +142,8 @@ class Aggregator:
                 "groupVersion": f"{group}/{version}",
                 "resources": list(api.resources()),
             }
+        if len(rest) > 3:
+            return None
         resource, name, subresource = (*rest, "", "")[:3]
         verb = "get" if name else "list"
         request = Request(verb, GVR(group, version, resource), namespace, name, subresource, params=dict(query))
@@ -184,11 +186,9 @@ class Aggregator:
             await sleep(CHECK_MS, periodic=True)
 
     async def check(self) -> None:
-        """Write the condition Available of every APIService that names a Service, where it changed."""
+        """Write the condition Available of every APIService, where it changed."""
         await self.server.caches.wait_ready()
         for found in self.server.cached_all(APISERVICES.group_resource):
-            if not _service(found):
-                continue
             wanted = self._available(found)
             old = ((found.get("status") or {}).get("conditions") or [{}])[0]
             if all(old.get(key) == wanted[key] for key in ("status", "reason", "message")):
@@ -203,6 +203,9 @@ class Aggregator:
 
     def _available(self, registered: Object) -> dict[str, str]:
         service = _service(registered)
+        if not service:
+            text = "Local APIServices are always available"
+            return {"type": "Available", "status": "True", "reason": "Local", "message": text}
         namespace, name = service.get("namespace", ""), service.get("name", "")
         if self.server.cached("services", namespace, name) is None:
             text = f'service/{name} in "{namespace}" is not present'

@@ -24,6 +24,7 @@ __all__ = ["Found", "Plan", "read_autoscalers", "read_load", "workload_numbers"]
 MOST_ROWS = 500_000
 LONGEST_MS = 60 * 86_400_000
 MOST_LOAD = 10**12
+MOST_PODS = 99_999
 
 
 class Found(NamedTuple):
@@ -60,7 +61,7 @@ def read_autoscalers(files: Sequence[str]) -> list[Found]:
                 if obj["kind"] == "HorizontalPodAutoscaler":
                     autoscalers.append((str(path), _checked(obj, str(path))))
                 else:
-                    targets[(obj["kind"], obj["metadata"].get("name", ""))] = obj
+                    targets[(obj["kind"], (obj.get("metadata") or {}).get("name", ""))] = obj
     if not autoscalers:
         raise ValueError(f"{', '.join(files)}: no HorizontalPodAutoscaler in there, expected one or more")
     found = []
@@ -86,6 +87,10 @@ def _checked(obj: Object, source: str) -> Object:
     if causes:
         said = "; ".join(f"{cause.field}: {cause.message}" for cause in causes)
         raise ValueError(f"{source}: HorizontalPodAutoscaler {hpa['metadata'].get('name')}: {said}")
+    most = hpa["spec"]["maxReplicas"]
+    if most > MOST_PODS:
+        where = f"{source}: HorizontalPodAutoscaler {hpa['metadata'].get('name')}"
+        raise ValueError(f"{where}: spec.maxReplicas: {most}: expected at most {MOST_PODS} (this simulation's limit)")
     return hpa
 
 
@@ -120,8 +125,9 @@ def _check_requests(source: str, hpa: Object, target: Object) -> None:
         only = measured.get("container", "")
         for container in _template(target).get("containers") or ():
             asked = ((container.get("resources") or {}).get("requests") or {}).get(measured["name"])
-            if asked is None and only in ("", container["name"]):
-                where = f"{target['kind']} {target['metadata']['name']}, container {container['name']}"
+            name = container.get("name", "")
+            if asked is None and only in ("", name):
+                where = f"{target['kind']} {target['metadata']['name']}, container {name}"
                 raise ValueError(
                     f"{source}: {where}: no request for {measured['name']}, expected one: a utilisation is a "
                     "percentage of what is requested, and without it the autoscaler does nothing"
@@ -147,11 +153,18 @@ def workload_numbers(found: Found, request: int | None, capacity: int | None, re
             notes.append(f"{found.name}: its target is not in the files: a Pod requests 1 CPU (--request)")
     if capacity is None and _is_about_cpu(found.hpa):
         capacity = sum(limits) if limits and len(limits) == len(resources) else request
+        if capacity <= 0:
+            raise ValueError(
+                f"{found.name}: its Pods are limited to {capacity}m CPU, expected more than 0 (or --capacity)"
+            )
     if capacity is None:
         capacity = _target_per_pod(found.hpa)
         notes.append(f"{found.name}: a Pod serves as much as its target, {capacity / 1000:g} (--capacity)")
     if replicas is None and found.target is not None:
         replicas = (found.target.get("spec") or {}).get("replicas")
+        if replicas is not None and not 0 <= replicas <= MOST_PODS:
+            where = f"{found.target['kind']} {found.target['metadata']['name']}"
+            raise ValueError(f"{found.name}: {where}: spec.replicas: {replicas}: expected 0 to {MOST_PODS}")
     return Plan(request, capacity, replicas, notes)
 
 
@@ -184,13 +197,15 @@ def read_load(name: str) -> list[LoadPoint]:
     except UnicodeDecodeError as error:
         raise ValueError(f"{name}: not UTF-8 ({error.reason} at byte {error.start})") from None
     points: list[LoadPoint] = []
-    for line, row in enumerate(csv.reader(io.StringIO(text)), 1):
+    for line, row in enumerate(_rows(name, text), 1):
         cells = [cell.strip() for cell in row]
         if not any(cells) or cells[0].startswith("#") or (line == 1 and _is_head(cells)):
             continue
         where = f"{name}, line {line}"
         if len(cells) < 2:
             raise ValueError(f"{where}: {','.join(row)!r}: expected a time and a load, such as 60,2.5")
+        if any(cells[2:]):
+            raise ValueError(f"{where}: {','.join(row)!r}: expected two columns, and a point in a number: 60,2.5")
         at_ms, load = _time(where, cells[0]), _load(where, cells[1])
         if points and at_ms <= points[-1].at_ms:
             raise ValueError(f"{where}: time {cells[0]!r}: expected later than the line before")
@@ -202,6 +217,21 @@ def read_load(name: str) -> list[LoadPoint]:
     return points
 
 
+def _rows(name: str, text: str) -> Iterator[list[str]]:
+    """The rows of a CSV text. ValueError when it is none."""
+    try:
+        yield from csv.reader(io.StringIO(text))
+    except csv.Error as error:
+        raise ValueError(f"{name}: no CSV: {error}") from None
+
+
+def _number(text: str) -> float:
+    """A decimal number in ASCII, without the underscores and other digits that Python allows. ValueError otherwise."""
+    if not text.isascii() or "_" in text:
+        raise ValueError(f"{text!r}: expected a decimal number")
+    return float(text)
+
+
 def _is_head(cells: Sequence[str]) -> bool:
     """The names of the columns: words in both."""
     return len(cells) > 1 and all(cell[:1].isalpha() and cell.lower() not in ("nan", "inf") for cell in cells[:2])
@@ -210,7 +240,7 @@ def _is_head(cells: Sequence[str]) -> bool:
 def _time(where: str, text: str) -> int:
     """Seconds, or a duration such as 5m, in milliseconds."""
     try:
-        seconds = float(text)
+        seconds = _number(text)
     except ValueError:
         try:
             at_ms = duration_ms(text)
@@ -230,7 +260,7 @@ def _load(where: str, text: str) -> int:
     from k8slab.api.quantity import milli_value
 
     try:
-        number = float(text)
+        number = _number(text)
         milli = round(1000 * number) if math.isfinite(number) else -1
     except ValueError:
         try:

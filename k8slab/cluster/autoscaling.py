@@ -1,7 +1,7 @@
 """What a cluster starts when something is to be autoscaled: the HPA controller, and a metrics server.
 
 Upstream: cmd/kube-controller-manager/app/autoscaling.go, kubernetes-sigs/metrics-server (its manifests)
-Simplified: both begin with the first HorizontalPodAutoscaler that is applied, not with the cluster, so that a cluster
+Simplified: both begin with the first HorizontalPodAutoscaler that is stored, not with the cluster, so that a cluster
 without one has nothing to do with them.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from k8slab.api.errors import AlreadyExistsError, StatusError
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, PODS, SERVICES
+from k8slab.api.scheme import NODES, PODS, SERVICES
 from k8slab.apiserver import APISERVICES
 from k8slab.client import Client, SharedInformerFactory, fifo_kind
 from k8slab.cluster.process import Process
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from k8slab.autoscaling.hpa.metrics import MetricsServer
     from k8slab.cluster.control_plane import ControlPlane
 
-__all__ = ["AUTOSCALERS", "METRICS_SERVER", "is_autoscaler", "metrics_server"]
+__all__ = ["AUTOSCALERS", "METRICS_SERVER", "metrics_server"]
 
 ControllerFactory: TypeAlias = Callable[[ControllerContext], Controller]
 
@@ -71,11 +71,6 @@ _MANIFESTS: tuple[tuple[Any, dict[str, Any]], ...] = (
 Scrape: TypeAlias = Callable[[int], Mapping[str, Any]]
 
 
-def is_autoscaler(gvk: GVK) -> bool:
-    """Whether objects of a kind need an autoscaler."""
-    return gvk.group == "autoscaling" and gvk.kind == "HorizontalPodAutoscaler"
-
-
 def metrics_server(plane: ControlPlane, scrape: Scrape) -> Process:
     """The process of a metrics server that registers itself. `scrape`: reads all nodes."""
     from k8slab.autoscaling.hpa.metrics import MetricsServer
@@ -83,9 +78,10 @@ def metrics_server(plane: ControlPlane, scrape: Scrape) -> Process:
     def build(component: Component) -> MetricsServer:
         client = plane.client(component.name, f"system:serviceaccount:kube-system:{component.name}")
         informers = SharedInformerFactory(plane.loop, component, client, fifo=fifo_kind(plane.features))
-        pods = informers.informer(PODS)
+        pods, nodes = informers.informer(PODS), informers.informer(NODES)
         resolution_ms = plane.options.get("metric-resolution-ms", 15_000)
-        server = MetricsServer(plane.loop, component, pods.indexer, scrape, resolution_ms=resolution_ms)
+        more: dict[str, Any] = {"resolution_ms": resolution_ms, "node_source": nodes.indexer}
+        server = MetricsServer(plane.loop, component, pods.indexer, scrape, **more)
         for one in plane.servers:
             one.aggregator.connect(_SERVICE, server)
             component.on_close(lambda one=one: one.aggregator.disconnect(_SERVICE))  # type: ignore[misc]

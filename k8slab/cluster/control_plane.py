@@ -23,12 +23,12 @@ from k8slab.apiserver import KV, APIServer, Members, SingleMember
 from k8slab.apiserver.allocators import ServiceRanges
 from k8slab.client import Client, SharedInformerFactory, SimulatedHTTP, fifo_kind
 from k8slab.cluster.apply import ApplyError, place_of
-from k8slab.cluster.autoscaling import AUTOSCALERS, METRICS_SERVER, is_autoscaler, metrics_server
+from k8slab.cluster.autoscaling import AUTOSCALERS, METRICS_SERVER, metrics_server
 from k8slab.cluster.calls import CallPoint, CountedTransport
 from k8slab.cluster.definitions import defined_kind
 from k8slab.cluster.mirror import Mirror
 from k8slab.cluster.node import Machine
-from k8slab.cluster.on_demand import ON_DEMAND, FirstObject
+from k8slab.cluster.on_demand import AUTOSCALED, ON_DEMAND, FirstObject
 from k8slab.cluster.process import Process
 from k8slab.controllers import REGISTRY, Controller, ControllerContext
 from k8slab.etcd import Applier, EtcdCluster, EtcdError, LoggedRequest, LoggedResponse, Store
@@ -127,8 +127,6 @@ class ControlPlane:
         for manifest in manifests:
             if not manifest.is_builtin:
                 self.serve_foreign(gvk_of(manifest.object))
-        if any(is_autoscaler(gvk_of(manifest.object)) for manifest in manifests):
-            self.autoscale()
 
     def autoscale(self) -> None:
         """Start what HorizontalPodAutoscalers need, once: their controller, and (with nodes) a metrics server."""
@@ -197,7 +195,10 @@ class ControlPlane:
         return controllers
 
     def _start_late(self, name: str) -> None:
-        """One of `ON_DEMAND` is needed now; a manager that is down starts it with the others."""
+        """One of `ON_DEMAND` or `AUTOSCALED` is needed now; a manager that is down starts it with the others."""
+        if name in AUTOSCALED:
+            self.autoscale()
+            return
         build, context = self._controllers.get(name), self._context
         if build is not None and context is not None and self.manager.is_alive:
             controller = self.manager.program[name] = build(context)

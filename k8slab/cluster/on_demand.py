@@ -11,10 +11,13 @@ from collections.abc import Callable
 from k8slab.apiserver.storage import KeyLayout, prefix_end
 from k8slab.etcd import Store
 
-__all__ = ["ON_DEMAND", "FirstObject"]
+__all__ = ["AUTOSCALED", "ON_DEMAND", "FirstObject"]
 
 ON_DEMAND = {"resourcequota-controller": "resourcequotas"}
 """The controller's name, and the resource whose first object starts it."""
+
+AUTOSCALED = {"horizontal-pod-autoscaler-controller": "horizontalpodautoscalers.autoscaling"}
+"""The same of the autoscaler of Pods; with it starts a metrics server."""
 
 
 class FirstObject:
@@ -24,8 +27,8 @@ class FirstObject:
     def __init__(self, store: Store, layout: KeyLayout, start: Callable[[str], None]) -> None:
         self.wanted: list[str] = []
         self._start = start
-        for name, resource in ON_DEMAND.items():
-            prefix = f"{layout.prefix}/{resource}/"
+        for name, resource in (ON_DEMAND | AUTOSCALED).items():
+            prefix = layout.resource_prefix(resource)
             watcher = store.watch(prefix.encode(), prefix_end(prefix), start_revision=1)
             watcher.pending.clear()
             watcher.on_ready = lambda name=name, watcher=watcher: self._seen(name, watcher.cancel)

@@ -429,9 +429,9 @@ def remembering(rng: random.Random) -> list[Op]:
     seconds = rng.choice((60, 120, 300))
     ops: list[Op] = [("window", str(seconds))]
     now = 0
-    for _ in range(rng.randint(4, 12)):
+    for _ in range(rng.randint(4, 24)):
         ops.append(("asked", str(now), str(rng.randint(1, 9))))
-        now += rng.choice((15, 15, 30, 60, seconds // 2))
+        now += rng.choice((0, 15, 15, 30, 60, seconds // 2))
     return ops
 
 
@@ -445,7 +445,7 @@ def rated(rng: random.Random) -> list[Op]:
             value = rng.randint(1, 8) if kind == "pods" else rng.choice((10, 25, 50, 100))
             words.append(f"{kind}:{value}/{rng.choice((15, 30, 60))}")
         left = current - 1
-        for _ in range(rng.randint(0, 2)):
+        for _ in range(rng.randint(0, 4)):
             many = rng.randint(1, max(1, left // 2))
             left -= many
             words.append(f"added:{many}@{rng.choice((10, 15, 20, 30, 45, 60, 70))}")
@@ -667,6 +667,10 @@ LAB = LabSpec(
                 "it never settles": "window 30; asked 0 9; asked 20 1; asked 40 1; asked 60 1; asked 80 1",
                 "no window": "window 0; asked 0 9; asked 15 1",
                 "another window": "window 300; asked 0 9; window 300; asked 15 1",
+                "twice in one second": "window 60; asked 0 9; asked 0 2",
+                "a long memory": "; ".join(
+                    ["window 300", "asked 0 9", *(f"asked {at} 1" for at in range(15, 316, 15))]
+                ),
             },
             remembering,
             WINDOW,
@@ -694,6 +698,8 @@ LAB = LabSpec(
                 "the maximum": "rate 8 20 10 Max pods:9/60; rate 8 20 8 Max pods:9/60",
                 "too many already": "rate 12 20 10 Max pods:9/60",
                 "added more than there are": "rate 4 20 30 Max pods:4/60 added:6@20",
+                "added bit by bit": "rate 9 20 30 Max pods:6/60 added:1@10 added:1@20 added:1@30 added:1@45",
+                "nobody is there": "rate 0 5 10 Max percent:100/15; rate 0 5 10 Max pods:2/15",
             },
             rated,
             RATE,

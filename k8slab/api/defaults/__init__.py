@@ -41,6 +41,7 @@ _DEFAULTERS: dict[tuple[str, str, str], Callable[[dict[str, Any]], None]] = {
     ("", "v1", "Secret"): core.set_secret_defaults,
     ("", "v1", "Service"): core.set_service_defaults,
     ("", "v1", "ServiceAccount"): core.nothing,
+    ("apiregistration.k8s.io", "v1", "APIService"): policy.set_api_service_defaults,
     ("apps", "v1", "DaemonSet"): workloads.set_daemon_set_defaults,
     ("apps", "v1", "Deployment"): workloads.set_deployment_defaults,
     ("apps", "v1", "ReplicaSet"): workloads.set_replica_set_defaults,

@@ -1,6 +1,6 @@
-"""Defaults of role bindings, priority classes, webhook configurations and admission policies.
+"""Defaults of role bindings, priority classes, webhook configurations, admission policies and APIServices.
 
-Upstream: pkg/apis/{rbac,scheduling,admissionregistration}/v1/defaults.go
+Upstream: pkg/apis/{rbac,scheduling,admissionregistration}/v1/defaults.go, kube-aggregator/pkg/apis/apiregistration/v1
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from k8slab.api.priority_classes import PREEMPT_LOWER_PRIORITY
 __all__ = [
     "set_admission_binding_defaults",
     "set_admission_policy_defaults",
+    "set_api_service_defaults",
     "set_mutating_webhook_defaults",
     "set_priority_class_defaults",
     "set_role_binding_defaults",
@@ -27,6 +28,12 @@ def set_role_binding_defaults(binding: dict[str, Any]) -> None:
     for subject in binding.get("subjects", ()):
         if subject.get("kind") in ("User", "Group"):
             subject.setdefault("apiGroup", _RBAC_GROUP)
+
+
+def set_api_service_defaults(registered: dict[str, Any]) -> None:
+    service = (registered.get("spec") or {}).get("service")
+    if service is not None:
+        service.setdefault("port", 443)
 
 
 def set_priority_class_defaults(priority_class: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from k8slab.api.scheme import SCHEME, gvk_of
 from k8slab.api.validation import (
     admission_policies,
     admission_webhooks,
+    api_services,
     autoscaling,
     batch,
     core,
@@ -80,6 +81,7 @@ _CREATE: dict[tuple[str, str], Create] = {
     ("apps", "Deployment"): workloads.validate_deployment_create,
     ("apps", "ReplicaSet"): workloads.validate_replica_set_create,
     ("apps", "StatefulSet"): workloads.validate_stateful_set_create,
+    ("apiregistration.k8s.io", "APIService"): api_services.validate_api_service_create,
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.validate_autoscaler_create,
     ("batch", "CronJob"): batch.validate_cron_job_create,
     ("batch", "Job"): batch.validate_job_create,
@@ -143,11 +145,12 @@ _STATUS_UPDATE: dict[tuple[str, str], Update] = {
     ("apps", "Deployment"): workloads.validate_workload_status_update,
     ("apps", "ReplicaSet"): workloads.validate_workload_status_update,
     ("apps", "StatefulSet"): workloads.validate_workload_status_update,
+    ("apiregistration.k8s.io", "APIService"): api_services.validate_api_service_status_update,
     ("autoscaling", "HorizontalPodAutoscaler"): autoscaling.validate_autoscaler_status_update,
     ("batch", "Job"): batch.validate_job_status_update,
 }
 
-_ANY_NAME: dict[str, NameRule] = {"rbac.authorization.k8s.io": path_segment, "apiregistration.k8s.io": path_segment}
+_ANY_NAME: dict[str, NameRule] = {"rbac.authorization.k8s.io": path_segment}
 
 
 def _is_namespaced(obj: Object) -> bool:

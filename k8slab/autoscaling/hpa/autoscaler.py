@@ -16,7 +16,7 @@ The caller's duties: write `desired` to the scale when `rescale`, tell how that 
 the status, record what is `said`. Nothing here waits or knows the API server.
 
 Upstream: pkg/controller/podautoscaler/horizontal.go (reconcileAutoscaler, computeReplicasForMetrics), v1.36
-Simplified: `status.observedGeneration` is left out, as the recorded 1.36 leaves it out: autoscalers have no generation.
+`status.observedGeneration` is never written: upstream's setStatus makes a new status without it.
 """
 
 from __future__ import annotations
@@ -276,8 +276,9 @@ def _approximate(amount: Quantity) -> float:
 
 
 def _copy(hpa: Object) -> dict[str, Any]:
-    """The status so far, ours to change; metrics are told anew every time."""
-    status = dict(hpa.get("status") or {})
+    """The status so far, ours to change; metrics are told anew every time, and what is not ours is dropped."""
+    before = hpa.get("status") or {}
+    status = {key: value for key, value in before.items() if key != "observedGeneration"}
     status["conditions"] = list(status.get("conditions") or ())
     status["currentMetrics"] = None
     status.setdefault("desiredReplicas", 0)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["MAX_INT32", "MAX_INT64", "MIN_INT32", "ceil", "divide", "int32", "int64", "quotient"]
+__all__ = ["MAX_INT32", "MAX_INT64", "MIN_INT32", "ceil", "divide", "int32", "int64", "quotient", "wrap_int32"]
 
 MIN_INT32, MAX_INT32 = -(1 << 31), (1 << 31) - 1
 _MIN_INT64, MAX_INT64 = -(1 << 63), (1 << 63) - 1
@@ -19,6 +19,11 @@ _MIN_INT64, MAX_INT64 = -(1 << 63), (1 << 63) - 1
 def int32(number: float) -> int:
     """int32(x) of a float: truncated; what does not fit, and NaN, is the least int32."""
     return int(number) if MIN_INT32 - 1 < number < MAX_INT32 + 1 else MIN_INT32
+
+
+def wrap_int32(number: int) -> int:
+    """What int32 arithmetic leaves of a whole number: 2147483647 + 1 is -2147483648."""
+    return (number - MIN_INT32) % (1 << 32) + MIN_INT32
 
 
 def int64(number: float) -> int:

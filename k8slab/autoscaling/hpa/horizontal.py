@@ -35,6 +35,14 @@ class ReconcileError(Exception):
     """A reconciliation that went wrong; it is told in the trace, and tried again a period later like any other."""
 
 
+class TargetError(ValueError):
+    """A scale target that cannot be found. `step`: at which step, in upstream's words; "" when its scale is asked."""
+
+    def __init__(self, text: str, step: str = "") -> None:
+        super().__init__(text)
+        self.step = step
+
+
 class HorizontalController:
     """Options, by upstream's flags: `horizontal-pod-autoscaler-sync-period-ms` (15000), `-tolerance` (0.1),
     `-downscale-stabilization-ms` (300000), `-cpu-initialization-period-ms` (300000), `-initial-readiness-delay-ms`
@@ -95,7 +103,7 @@ class HorizontalController:
         try:
             await self._reconcile(key, hpa)
         except ReconcileError as error:
-            self._emit("hpa.error", key, error=str(error)[:200])
+            self._emit("hpa.error", key, error=str(error)[:400])
         self.loop.trace.current = None  # the next round comes because time passes
         self.queue.add_after(key, self.period_ms, periodic=True)
 
@@ -106,10 +114,14 @@ class HorizontalController:
         where = f"{reference['kind']}/{hpa['metadata']['namespace']}/{reference['name']}"
         try:
             target = target_of(reference)
+        except TargetError as error:
+            await self._no_scale(hpa, str(error))
+            raise ReconcileError(f"{error.step or f'failed to query scale subresource for {where}'}: {error}") from None
+        try:
             got = await self.ctx.client.get_subresource(
                 target, hpa["metadata"]["namespace"], reference["name"], "scale"
             )
-        except (*FAILURES, ValueError) as error:
+        except FAILURES as error:
             await self._no_scale(hpa, str(error))
             raise ReconcileError(f"failed to query scale subresource for {where}: {error}") from None
         scale = Scale(
@@ -119,6 +131,9 @@ class HorizontalController:
         decision = autoscaler.begin(hpa, scale, self.loop.clock.now_ms)
         if autoscaler.needs_metrics(decision):
             await self._ask_metrics(autoscaler, decision, hpa, scale)
+        if decision.failed:
+            said = "failed to compute desired number of replicas based on listed metrics for"
+            decision.error = f"{said} {where}: {decision.error}"
         if decision.rescale:
             await self._rescale(autoscaler, decision, hpa, target, got)
         else:
@@ -187,6 +202,8 @@ class HorizontalController:
             await self.ctx.client.update_subresource(target, namespace, reference["name"], "scale", scale)
         except FAILURES as error:
             autoscaler.not_rescaled(decision, str(error))
+            where = f"{reference['kind']}/{namespace}/{reference['name']}"
+            decision.error = f"failed to rescale {where}: {error}"
             return
         decision.now_ms = self.loop.clock.now_ms
         autoscaler.rescaled(decision)
@@ -241,17 +258,18 @@ class HorizontalController:
 
 
 def target_of(reference: Object) -> GVR:
-    """The resource of a scale target. ValueError with upstream's text when there is none."""
+    """The resource of a scale target. TargetError with upstream's text when there is none."""
     version, kind = reference.get("apiVersion", ""), reference["kind"]
     if version.count("/") > 1:
-        raise ValueError(f"unexpected GroupVersion string: {version}")
+        raise TargetError(f"unexpected GroupVersion string: {version}", "invalid API version in scale target reference")
     group = version.partition("/")[0] if "/" in version else ""
     gvk = SCHEME.preferred(group, kind)
     if gvk is None:
-        raise ValueError(f'no matches for kind "{kind}" in group "{group}"')
+        step = "unable to determine resource for scale target reference"
+        raise TargetError(f'no matches for kind "{kind}" in group "{group}"', step)
     info = SCHEME.resource_of(gvk)
     if "scale" not in info.subresources:
-        raise ValueError("the server could not find the requested resource")
+        raise TargetError("the server could not find the requested resource")
     return info.gvr
 
 

@@ -135,7 +135,8 @@ class History:
         events = self.ups if grew else self.downs
         rules = behavior.scale_up if grew else behavior.scale_down
         cutoff = now_ms - 1000 * rules.longest_period_seconds
-        _put(events, ScaleEvent(abs(after - before), now_ms), lambda event: event.at_ms < cutoff)
+        events[:] = [event._replace(is_outdated=event.is_outdated or event.at_ms < cutoff) for event in events]
+        _put(events, ScaleEvent(abs(after - before), now_ms), lambda event: event.is_outdated)
 
     # -- windows -----------------------------------------------------------------------------------------
 

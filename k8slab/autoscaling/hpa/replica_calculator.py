@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from k8slab.autoscaling.hpa.go_numbers import MAX_INT32, MAX_INT64, ceil, divide, int32, int64
+from k8slab.api.quantity import wrap_int64
+from k8slab.autoscaling.hpa.go_numbers import MAX_INT32, MAX_INT64, ceil, divide, int32, int64, quotient
 from k8slab.autoscaling.hpa.pod_facts import (
     CalculatorError,
     PodFacts,
@@ -81,7 +82,7 @@ class ReplicaCalculator:
         settled = _settled(current, now.ratio, tolerances, groups)
         if settled is None:
             fallback = max(100, target_utilization)
-            whole = {name: requests[name] * fallback // 100 for name in groups.missing}
+            whole = {name: quotient(wrap_int64(requests[name] * fallback), 100) for name in groups.missing}
             metrics = _filled(metrics, groups, now.ratio, whole)
             filled = resource_utilization_ratio(metrics, requests, target_utilization)
             settled = _cautious(current, now.ratio, filled.ratio, len(metrics), tolerances)
@@ -165,7 +166,7 @@ class ReplicaCalculator:
             if value > 0 and usage > MAX_INT64 - value:
                 usage = MAX_INT64
                 break
-            usage += value
+            usage = wrap_int64(usage + value)
         return self.value_replicas(current, target, tolerances, pods, usage)
 
     def external_per_pod_replicas(

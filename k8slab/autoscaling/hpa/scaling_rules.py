@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from k8slab.api.objects import Object
-from k8slab.autoscaling.hpa.go_numbers import MAX_INT32, MIN_INT32, int32
+from k8slab.autoscaling.hpa.go_numbers import MAX_INT32, MIN_INT32, int32, wrap_int32
 
 __all__ = [
     "Policy",
@@ -37,10 +37,12 @@ SCALE_UP_LIMIT_MINIMUM = 4.0
 
 
 class ScaleEvent(NamedTuple):
-    """A change that was made: by so many replicas (positive in both directions), at this moment."""
+    """A change that was made: by so many replicas (positive in both directions), at this moment. `is_outdated`: once
+    it was older than all policies' periods; it stays so when they get longer, but still counts while it is there."""
 
     replica_change: int
     at_ms: int
+    is_outdated: bool = False
 
 
 class Policy(NamedTuple):
@@ -77,7 +79,7 @@ class ScalingRules:
 def changed_within(period_seconds: int, events: Iterable[ScaleEvent], now_ms: int) -> int:
     """By how many replicas `events` changed the count in the last seconds; one exactly so old does not count."""
     cutoff = now_ms - 1000 * period_seconds
-    return sum(event.replica_change for event in events if event.at_ms > cutoff)
+    return wrap_int32(sum(event.replica_change for event in events if event.at_ms > cutoff))
 
 
 def plain_scale_up_limit(current: int) -> int:
@@ -95,7 +97,7 @@ def scale_up_limit(
     result = MAX_INT32 if takes_least else MIN_INT32
     for policy in rules.policies:
         start = _period_start(current, ups, downs, policy, now_ms)
-        proposed = start + policy.value
+        proposed = wrap_int32(start + policy.value)
         if policy.type == "Percent":  # rounded up, lest a small count never grow
             proposed = int32(math.ceil(start * (1 + policy.value / 100)))
         result = min(result, proposed) if takes_least else max(result, proposed)
@@ -112,7 +114,9 @@ def scale_down_limit(
     result = MIN_INT32 if takes_least else MAX_INT32
     for policy in rules.policies:
         start = _period_start(current, ups, downs, policy, now_ms)
-        proposed = start - policy.value if policy.type == "Pods" else int32(start * (1 - policy.value / 100))
+        proposed = wrap_int32(start - policy.value)
+        if policy.type == "Percent":
+            proposed = int32(start * (1 - policy.value / 100))
         result = max(result, proposed) if takes_least else min(result, proposed)
     return result
 
@@ -122,4 +126,4 @@ def _period_start(
 ) -> int:
     """How many replicas there were when the policy's period began."""
     period = policy.period_seconds
-    return current - changed_within(period, ups, now_ms) + changed_within(period, downs, now_ms)
+    return wrap_int32(current - changed_within(period, ups, now_ms) + changed_within(period, downs, now_ms))

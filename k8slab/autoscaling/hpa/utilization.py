@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from k8slab.api.quantity import wrap_int64
-from k8slab.autoscaling.hpa.go_numbers import divide, quotient
+from k8slab.autoscaling.hpa.go_numbers import divide, quotient, wrap_int32
 from k8slab.autoscaling.hpa.pod_facts import CalculatorError, PodMetric, PodMetrics
 
 __all__ = ["PodMetric", "Utilization", "metric_usage_ratio", "resource_utilization_ratio"]
@@ -41,10 +41,10 @@ def resource_utilization_ratio(
         used += metric.value
         asked += request
         entries += 1
+    asked = wrap_int64(asked)
     if asked == 0:
         raise CalculatorError("no metrics returned matched known pods")
-    percent = quotient(wrap_int64(used * 100), asked)
-    percent = (percent + (1 << 31)) % (1 << 32) - (1 << 31)
+    percent = wrap_int32(quotient(wrap_int64(used * 100), asked))
     return Utilization(divide(percent, target_utilization), percent, quotient(wrap_int64(used), entries))
 
 

@@ -156,6 +156,18 @@ def test_only_a_replication_controller_scales_without_group() -> None:
     assert not validate_update(autoscaler("v1"), autoscaler("v1"))
 
 
+def test_no_policies_are_defaulted_and_an_empty_list_of_them_is_refused() -> None:
+    for half in ("scaleUp", "scaleDown"):
+        given = autoscaler()
+        given["spec"]["behavior"] = {half: {"policies": []}}
+        assert texts(validate_create(apply_defaults(given))) == [
+            f"spec.behavior.{half}.policies: Required value: must specify at least one Policy"
+        ]
+        for rules in (None, {}, {"policies": None}):
+            given["spec"]["behavior"] = {half: rules}
+            assert not validate_create(apply_defaults(given))
+
+
 def test_an_old_autoscaler_is_checked_in_its_stored_version() -> None:
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"}
     spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 0, "scaleTargetRef": reference}

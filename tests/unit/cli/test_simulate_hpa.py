@@ -153,6 +153,11 @@ LOADS = [
     pytest.param("0,1\n0,2\n", "line 2: time '0': expected later than the line before", id="a time twice"),
     pytest.param("0,1\n9e9,2\n", "line 2: time '9e9': expected seconds from 0 on", id="a time that is too long"),
     pytest.param("0,1\n2000h,2\n", "line 2: time '2000h': expected 60 days at the most", id="months"),
+    pytest.param("0,1\n60,1_0\n", "line 2: load '1_0': expected a number", id="a load with an underscore"),
+    pytest.param("0,1\n1_0,1\n", "line 2: time '1_0': expected seconds", id="a time with an underscore"),
+    pytest.param("0,\u0661\n", "expected a number of 0 or more", id="digits of another script"),
+    pytest.param("0,1\n60,2,5\n", "line 2: '60,2,5': expected two columns", id="a comma in a number"),
+    pytest.param("0," + "1" * 140_000, "no CSV: field larger than field limit", id="a cell without end"),
     pytest.param("0\n", "line 1: '0': expected a time and a load, such as 60,2.5", id="a row with one cell"),
 ]
 
@@ -169,6 +174,29 @@ NO_TARGET = "[{type: Resource, resource: {name: cpu, target: {type: Utilization,
 NO_VALUE = "[{type: Pods, pods: {metric: {name: q}, target: {type: AverageValue, averageValue: '0'}}}]"
 MANIFESTS = [
     pytest.param(TARGET, "no HorizontalPodAutoscaler in there", id="no autoscaler"),
+    pytest.param(
+        hpa(most=100_000), "spec.maxReplicas: 100000: expected at most 99999", id="more Pods than are simulated"
+    ),
+    pytest.param(
+        hpa() + "---\n" + TARGET.replace("replicas: 2", "replicas: -2"),
+        "Deployment web: spec.replicas: -2: expected 0 to 99999",
+        id="a target with fewer Pods than none",
+    ),
+    pytest.param(
+        TARGET.replace('requests: {cpu: "1"}', 'requests: {cpu: "1"}, limits: {cpu: "0"}') + hpa(),
+        "its Pods are limited to 0m CPU, expected more than 0",
+        id="a limit of zero",
+    ),
+    pytest.param(
+        TARGET.replace("{name: c, image: web, ", "{image: web, ").replace('requests: {cpu: "1"}', "") + hpa(),
+        "Deployment web, container : no request for cpu, expected one",
+        id="a container without a name",
+    ),
+    pytest.param(
+        TARGET.replace("metadata: {name: web}\nspec:\n  replicas", "metadata:\nspec:\n  replicas") + hpa(most=0),
+        "spec.maxReplicas: Required value",
+        id="a target without metadata",
+    ),
     pytest.param(
         hpa(least=5, most=2),
         "HorizontalPodAutoscaler web: spec.maxReplicas: Invalid value: 2: must be greater than or equal to",

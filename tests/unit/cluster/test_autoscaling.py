@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from k8slab import Cluster
-from k8slab.api.scheme import PODS
+from k8slab.api.manifests import load_manifests
+from k8slab.api.scheme import HORIZONTALPODAUTOSCALERS, PODS
 from k8slab.autoscaling.hpa import HorizontalController
+from k8slab.cluster import ApplyError
 
 YAML = """
 apiVersion: apps/v1
@@ -119,6 +121,40 @@ def test_a_cluster_without_autoscalers_has_neither_controller_nor_metrics_server
     cluster.crash("kcm")
     cluster.run(for_ms=2_000)
     assert "horizontal-pod-autoscaler-controller" in cluster.control_plane.manager.program
+
+
+def test_an_autoscaler_that_is_refused_starts_nothing_and_leaves_nothing_behind() -> None:
+    """The last of the manifests is refused by the server, after a dry run of the others."""
+    cluster = Cluster(nodes=1, seed=7)
+    before = cluster.control_plane.store.revision
+    with pytest.raises(ApplyError, match="maxReplicas"):
+        cluster.apply(YAML.replace("maxReplicas: 10", "maxReplicas: 1"))
+    cluster.run(for_ms=1_000)
+    assert cluster.control_plane.store.revision == before
+    assert cluster.control_plane.operators == {}
+    assert "horizontal-pod-autoscaler-controller" not in cluster.control_plane.manager.program
+
+
+def test_an_autoscaler_that_any_client_creates_starts_both() -> None:
+    cluster = Cluster(nodes=1, seed=7)
+    deployment, service, hpa = (m.object for m in load_manifests(YAML))
+    cluster.apply([deployment, service])
+    client = cluster.control_plane.client("somebody", "kubernetes-admin")
+    cluster.you.spawn("create", client.create(HORIZONTALPODAUTOSCALERS, hpa, "default"))
+    cluster.run(for_ms=60_000)
+    assert cluster.object("hpa/web")["status"]["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 50
+    assert cluster.control_plane.operators["metrics-server"].is_alive
+
+
+def test_a_manager_that_is_down_when_the_first_autoscaler_comes_starts_its_controller_later() -> None:
+    cluster = Cluster(nodes=1, seed=7)
+    cluster.crash("kcm", restart_after_ms=None)
+    cluster.apply(YAML)
+    cluster.run(for_ms=1_000)
+    assert cluster.control_plane.operators["metrics-server"].is_alive
+    cluster.restart("kcm")
+    cluster.run(for_ms=90_000)
+    assert cluster.object("hpa/web")["status"]["currentMetrics"]
 
 
 def test_the_controller_can_be_replaced_or_left_out() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from k8slab.api.errors import BadRequestError, NotFoundError, StatusError
+from k8slab.api.fields import FieldSelector, parse_field_selector
 from k8slab.api.go_duration import format_duration_ms
 from k8slab.api.labels import Selector, parse_selector
 from k8slab.api.objects import Object
@@ -35,23 +36,34 @@ Scrape = Callable[[int], Mapping[str, Readings]]
 
 
 class PodSource(Protocol):
-    """Where the metrics server looks for Pods and their labels: the cache of an informer."""
+    """Where the metrics server looks for Pods (or Nodes) and their labels: the cache of an informer."""
 
     def list(self, namespace: str = "") -> Sequence[Object]: ...
 
 
 class MetricsServer:
-    """Scrapes every `resolution_ms`, and answers from what it has. It begins with nothing after a restart."""
+    """Scrapes every `resolution_ms`, and answers from what it has. It begins with nothing after a restart.
+
+    `node_source`: the Nodes that are listed, with their labels; None: all that were scraped, without.
+    """
 
     group, version = RESOURCE
 
     def __init__(
-        self, loop: Loop, component: Component, pods: PodSource, scrape: Scrape, *, resolution_ms: int = 15_000
+        self,
+        loop: Loop,
+        component: Component,
+        pods: PodSource,
+        scrape: Scrape,
+        *,
+        resolution_ms: int = 15_000,
+        node_source: PodSource | None = None,
     ) -> None:
         self.loop = loop
         self.component = component
         self.pods = pods
         self.scrape = scrape
+        self.node_source = node_source
         self.points = Points(resolution_ms)
         self.nodes: dict[str, tuple[tuple[str, str], ...]] = {}
 
@@ -80,47 +92,54 @@ class MetricsServer:
 
     async def serve(self, request: Request) -> Object:
         """`pods` of a namespace (or all), `nodes`; lists leave out what has no rate yet."""
-        if request.resource.resource == "nodes":
-            return self._nodes(request)
-        if request.resource.resource != "pods" or request.subresource:
+        resource, is_about_one = request.resource.resource, bool(request.name)
+        misplaced = bool(request.namespace) if resource == "nodes" else is_about_one and not request.namespace
+        if resource not in ("nodes", "pods") or request.subresource or misplaced:
             raise NotFoundError("the server could not find the requested resource", details={})
-        selector = selector_of(request)
+        chosen = _chooser(request)
+        if resource == "nodes":
+            return self._nodes(request, chosen)
         found = []
         for pod in self.pods.list(request.namespace):
             metadata = pod["metadata"]
-            if request.name not in ("", metadata["name"]) or not selector.matches(metadata.get("labels")):
-                continue
-            usage = self.points.usage(metadata["namespace"], metadata["name"])
+            usage = self.points.usage(metadata["namespace"], metadata["name"]) if chosen(metadata) else None
             if usage is not None:
                 found.append(_pod_metrics(metadata, usage))
-        if request.name:
+        if is_about_one:
             if not found:
                 key = f"{request.namespace}/{request.name}"
                 raise NotFoundError.of("podmetrics", key, self.group)
             return {"apiVersion": f"{self.group}/{self.version}", **found[0]}
         return _list("PodMetricsList", found)
 
-    def _nodes(self, request: Request) -> Object:
+    def _nodes(self, request: Request, chosen: Callable[[Mapping[str, Any]], bool]) -> Object:
+        known: dict[str, Mapping[str, Any]] = {node: {"name": node} for node in self.nodes}
+        if self.node_source is not None:
+            known = {node["metadata"]["name"]: node["metadata"] for node in self.node_source.list()}
         found = []
         for node, pods in sorted(self.nodes.items()):
             usages = [usage for pod in pods if (usage := self.points.usage(*pod)) is not None]
-            if request.name not in ("", node) or not usages:
-                continue
-            containers = [one for usage in usages for one in usage.containers.values()]
-            found.append(
-                {
-                    "kind": "NodeMetrics",
-                    "metadata": {"name": node},
-                    "timestamp": rfc3339(min(usage.timestamp_ms for usage in usages)),
-                    "window": format_duration_ms(usages[0].window_ms),
-                    "usage": _usage(sum(one.cpu_milli for one in containers), sum(one.memory for one in containers)),
-                }
-            )
+            if usages and node in known and chosen(known[node]):
+                found.append(_node_metrics(known[node], usages))
         if request.name:
             if not found:
                 raise NotFoundError.of("nodemetrics", request.name, self.group)
             return {"apiVersion": f"{self.group}/{self.version}", **found[0]}
         return _list("NodeMetricsList", found)
+
+
+def _chooser(request: Request) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether the object with some metadata is asked for: by its name, or by selectors of labels and fields."""
+    selector = selector_of(request)
+    fields = _fields_of(request)
+
+    def chosen(metadata: Mapping[str, Any]) -> bool:
+        if request.name:
+            return bool(metadata["name"] == request.name)
+        has = {"metadata.name": metadata["name"], "metadata.namespace": metadata.get("namespace", "")}
+        return selector.matches(metadata.get("labels")) and fields.matches(has)
+
+    return chosen
 
 
 def selector_of(request: Request) -> Selector:
@@ -129,6 +148,19 @@ def selector_of(request: Request) -> Selector:
         return parse_selector(request.params.get("labelSelector", ""))
     except ValueError as error:
         raise BadRequestError(str(error)) from None
+
+
+def _fields_of(request: Request) -> FieldSelector:
+    """The field selector that a request asks with. BadRequestError when it is none, or about another field."""
+    try:
+        fields = parse_field_selector(request.params.get("fieldSelector", ""))
+    except ValueError as error:
+        raise BadRequestError(str(error)) from None
+    for one in fields.requirements:
+        if one.field not in ("metadata.name", "metadata.namespace"):
+            known = 'only "metadata.name", "metadata.namespace"'
+            raise BadRequestError(f'"{one.field}" is not a known field selector: {known}')
+    return fields
 
 
 def metrics_down(message: str = "metrics not available yet") -> StatusError:
@@ -143,6 +175,18 @@ def _list(kind: str, items: list[dict[str, Any]]) -> Object:
 
 def _usage(cpu_milli: int, memory: int) -> dict[str, str]:
     return {"cpu": f"{cpu_milli}m" if cpu_milli else "0", "memory": f"{memory // 1024}Ki"}
+
+
+def _node_metrics(metadata: Mapping[str, Any], usages: Sequence[PodUsage]) -> dict[str, Any]:
+    """The sum of a node's Pods."""
+    containers = [one for usage in usages for one in usage.containers.values()]
+    return {
+        "kind": "NodeMetrics",
+        "metadata": {key: metadata[key] for key in ("name", "labels") if metadata.get(key)},
+        "timestamp": rfc3339(min(usage.timestamp_ms for usage in usages)),
+        "window": format_duration_ms(usages[0].window_ms),
+        "usage": _usage(sum(one.cpu_milli for one in containers), sum(one.memory for one in containers)),
+    }
 
 
 def _pod_metrics(metadata: Object, usage: PodUsage) -> dict[str, Any]:

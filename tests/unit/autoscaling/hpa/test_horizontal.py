@@ -11,7 +11,7 @@ from k8slab.api.errors import ConflictError, InvalidError
 from k8slab.api.labels import Selector
 from k8slab.api.scheme import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, SCHEME
 from k8slab.autoscaling.hpa import HorizontalController, MetricsError, PodMetric
-from k8slab.autoscaling.hpa.horizontal import target_of
+from k8slab.autoscaling.hpa.horizontal import ReconcileError, target_of
 from k8slab.controllers import ControllerContext
 
 NAME = "horizontal-pod-autoscaler-controller"
@@ -296,3 +296,44 @@ def test_targets_are_found_by_group_and_kind() -> None:
     assert target_of({"apiVersion": "v1", "kind": "ReplicationController"}) == SCHEME.find("rc").gvr
     with pytest.raises(ValueError, match="unexpected GroupVersion string: a/b/c"):
         target_of({"apiVersion": "a/b/c", "kind": "Deployment"})
+
+
+@pytest.mark.parametrize(("changed", "error"), [
+    pytest.param(
+        {"apiVersion": "a/b/c"},
+        "invalid API version in scale target reference: unexpected GroupVersion string: a/b/c",
+        id="a version with two slashes",
+    ),
+    pytest.param(
+        {"kind": "Deploiment"},
+        'unable to determine resource for scale target reference: no matches for kind "Deploiment" in group "apps"',
+        id="a kind that nobody knows",
+    ),
+    pytest.param(
+        {"kind": "DaemonSet"},
+        "failed to query scale subresource for DaemonSet/default/web: the server could not find the requested resource",
+        id="a kind without a scale",
+    ),
+    pytest.param(
+        {"name": "gone"},
+        'failed to query scale subresource for Deployment/default/gone: deployments.apps "gone" not found',
+        id="an object that is not there",
+    ),
+])  # fmt: skip
+def test_the_trace_says_in_upstreams_words_why_there_is_no_scale(changed: dict[str, str], error: str) -> None:
+    """The API server would refuse the first: such an autoscaler comes from a time when it did not."""
+    cluster = Cluster(nodes=0)
+    cluster.apply(hpa(), wait=False)
+    cluster.run(for_ms=1_000)
+    controller = cluster.control_plane.manager.program["horizontal-pod-autoscaler-controller"]
+    stored = cluster.object("hpa/web")
+    stored["spec"]["scaleTargetRef"].update(changed)
+    errors: list[str] = []
+
+    async def reconcile() -> None:
+        with pytest.raises(ReconcileError) as raised:
+            await controller._reconcile("default/web", stored)
+        errors.append(str(raised.value))
+
+    cluster._do(reconcile())
+    assert errors == [error]

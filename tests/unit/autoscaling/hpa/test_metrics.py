@@ -145,6 +145,16 @@ class House:
         return answer.status, json.loads(text) if text.startswith("{") else text
 
 
+class Nodes:
+    """Nodes with labels, as an informer's cache."""
+
+    def __init__(self, labels: dict[str, dict[str, str]]) -> None:
+        self.labels = labels
+
+    def list(self, namespace: str = "") -> Any:
+        return [{"metadata": {"name": name, "labels": labels}} for name, labels in self.labels.items()]
+
+
 def scraped(house: House, **core_ms: tuple[int, int]) -> MetricsServer:
     """A metrics server that scraped twice, 15 s apart."""
     readings = iter(
@@ -225,22 +235,16 @@ class TestNobody:
         house.do(house.client.delete(SERVICES, "metrics", "kube-system"))
         assert available() == ("False", "ServiceNotFound")
 
-    @pytest.mark.parametrize(
-        "rest",
-        [
-            pytest.param({}, id="no spec at all"),
-            pytest.param({"spec": None}, id="a spec of null"),
-            pytest.param({"spec": {"group": "shop", "version": "v1", "service": {}}}, id="a Service without a name"),
-            pytest.param({"spec": {"group": "shop", "service": {"name": "shop"}}}, id="no version"),
-        ],
-    )
-    def test_an_apiservice_that_says_nothing_serves_nothing(self, rest: dict[str, Any]) -> None:
+    def test_an_apiservice_without_a_service_is_local_and_goes_nowhere(self) -> None:
         house = House()
         house.server.aggregator.connect("kube-system/shop", ExternalMetrics(house.loop))
-        house.do(house.client.create(APISERVICES, {"metadata": {"name": "v1.shop"}, **rest}))
+        spec = {"group": "shop", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
+        house.do(house.client.create(APISERVICES, {"metadata": {"name": "v1.shop"}, "spec": spec}))
         house.loop.run(for_ms=60_000)
         assert house.http("/apis/shop")[0] == 404
         assert house.http("/apis/shop/v1/things")[0] in (404, 503)
+        condition = house.do(house.client.get(APISERVICES, "v1.shop"))["status"]["conditions"][0]
+        assert (condition["status"], condition["reason"]) == ("True", "Local")
 
     def test_over_http_a_server_that_does_not_answer_in_time_is_unavailable(self) -> None:
         house = House()
@@ -289,6 +293,41 @@ class TestResourceMetrics:
         assert (status, document["message"]) == (404, 'podmetrics.metrics.k8s.io "shop/ghost" not found')
         assert house.http(f"{prefix}/nodes", "DELETE")[0] == 405
         assert house.http("/apis/metrics.k8s.io/v1/nodes") == (404, "404 page not found\n")
+
+    @pytest.mark.parametrize("rest", [
+        pytest.param("pods/web-0", id="a Pod without a namespace"),
+        pytest.param("namespaces/shop/nodes", id="nodes in a namespace"),
+        pytest.param("namespaces/shop/nodes/node-1", id="a node in a namespace"),
+        pytest.param("namespaces/shop/pods/web-0/status", id="a part of a Pod"),
+        pytest.param("namespaces/shop/pods/web-0/a/b", id="a path that goes on after the third part"),
+        pytest.param("namespaces/shop/services", id="another resource"),
+    ])  # fmt: skip
+    def test_a_path_that_is_not_served_is_not_found(self, rest: str) -> None:
+        house = House()
+        house.register("metrics.k8s.io", "v1beta1", scraped(house, **{"web-0": (0, 3_000)}))
+        assert house.http(f"/apis/metrics.k8s.io/v1beta1/{rest}")[0] == 404
+
+    @pytest.mark.parametrize(("params", "names"), [
+        pytest.param({}, ["node-1"], id="without a selector"),
+        pytest.param({"labelSelector": "pool=a"}, ["node-1"], id="a label that it has"),
+        pytest.param({"labelSelector": "pool=b"}, [], id="a label that it has not"),
+        pytest.param({"fieldSelector": "metadata.name=node-1"}, ["node-1"], id="its name"),
+        pytest.param({"fieldSelector": "metadata.name!=node-1"}, [], id="another name"),
+    ])  # fmt: skip
+    def test_nodes_are_chosen_by_their_labels_and_names(self, params: dict[str, str], names: list[str]) -> None:
+        house = House()
+        server = scraped(house, **{"web-0": (0, 3_000)})
+        (node,) = server.nodes
+        server.nodes = {"node-1": server.nodes[node], "node-2": ()}
+        server.node_source = Nodes({"node-1": {"pool": "a"}, "node-2": {"pool": "b"}})
+        found = house.do(server.serve(Request("list", GVR(*RESOURCE, "nodes"), params=params)))
+        assert [one["metadata"]["name"] for one in found["items"]] == names
+
+    def test_a_field_that_cannot_be_selected_by_is_refused(self) -> None:
+        house = House()
+        server = scraped(house, **{"web-0": (0, 3_000)})
+        with pytest.raises(BadRequestError, match=r'"spec\.nodeName" is not a known field selector'):
+            house.do(server.serve(Request("list", GVR(*RESOURCE, "pods"), params={"fieldSelector": "spec.nodeName=a"})))
 
 
 class TestAdapters:

@@ -171,3 +171,45 @@ class TestMemory:
     def test_the_view_shows_what_is_remembered_by_time(self) -> None:
         history = History(recommendations=[Recommendation(3, 20), Recommendation(5, 10)], ups=[ScaleEvent(2, 20)])
         assert history.view() == {"recommendations": {"10": 5, "20": 3}, "ups": {"20": 2}, "downs": {}}
+
+
+@pytest.mark.parametrize(("rules", "before", "wanted", "count"), [
+    pytest.param(
+        {"scaleUp": policies(("Pods", 2**31 - 1, 15))}, 10, 20, 10,
+        id="10 + 2147483647 is -2147483639 in an int32: nothing may be added",
+    ),
+    pytest.param(
+        {"scaleUp": policies(("Pods", 2**31 - 1, 15), ("Percent", 50, 15))}, 10, 20, 15,
+        id="the greatest of a sum that wrapped and 15 is 15",
+    ),
+    pytest.param(
+        {"scaleUp": policies(("Pods", 2**31 - 1, 15), ("Percent", 50, 15), selectPolicy="Min")}, 10, 20, 10,
+        id="the least of a sum that wrapped and 15 stops it",
+    ),
+    pytest.param(
+        {"scaleDown": policies(("Pods", 2**31 - 1, 15), stabilizationWindowSeconds=0)}, 10, 2, 2,
+        id="10 - 2147483647 fits: all may go",
+    ),
+])  # fmt: skip
+def test_policies_are_counted_in_int32(rules: dict[str, Any], before: int, wanted: int, count: int) -> None:
+    assert History().normalize(bounds(**rules), before, wanted, now_ms=0).replicas == count
+
+
+def test_changes_add_up_in_int32() -> None:
+    """5 - (2147483647 + 2147483647) wraps to 7, so that 4 more make 11."""
+    limits = bounds(most=2**31 - 1, scaleUp=policies(("Pods", 4, 60)))
+    history = History(ups=[ScaleEvent(2**31 - 1, 0), ScaleEvent(2**31 - 1, 0)])
+    assert history.normalize(limits, 5, 100, now_ms=1_000).replicas == 11
+
+
+def test_a_change_that_was_outdated_once_is_overwritten_though_the_periods_are_longer_now() -> None:
+    """Upstream marks changes as outdated and never takes the mark back (markScaleEventsOutdated)."""
+    short, long = (bounds(scaleUp=policies(("Pods", 4, period))).behavior for period in (15, 600))
+    history = History()
+    for behavior, before, after, now_ms in (
+        *((short, 1, 3, 0), (short, 3, 6, 1_000)),
+        (short, 6, 7, 100_000),  # both are outdated now; the later one is overwritten
+        (long, 7, 9, 101_000),
+    ):
+        history.store_scale_event(behavior, before, after, now_ms)
+    assert [event.at_ms for event in history.ups] == [101_000, 100_000]
