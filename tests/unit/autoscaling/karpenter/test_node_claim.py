@@ -239,7 +239,7 @@ def test_a_requirement_on_a_labels_key_still_counts_for_drift() -> None:
     template = {"metadata": {"labels": {"team": "a"}}, "spec": {"requirements": [rule("team", "In", "a")]}}
     manifest = {"metadata": {"name": "default"}, "spec": {"template": template}}
     claim = NodeClaim("c", "default", 0, labels={"team": "a"}, pool_hash=NodePool.parse(manifest).hash)
-    types = Catalogue(())
+    types = Catalogue([instance_type("m5.large", 2, 0.1)])
     assert drift_reason(claim, NodePool.parse(manifest), types, 0) == ""
     template["spec"] = {"requirements": [rule("team", "In", "b")]}
     assert drift_reason(claim, NodePool.parse(manifest), types, 0) == "RequirementsDrifted"
