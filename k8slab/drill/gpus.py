@@ -28,9 +28,9 @@ from k8slab.drill.exercise import Draft, Drill, Kind, generate, table_block
 
 __all__ = ["KINDS", "gpus"]
 
-_MIG = "NVIDIA MIG User Guide (Supported MIG Profiles)"
-_PAPER = "Weng et al., USENIX ATC 2023 (section 3)"
-_PLUGIN = "NVIDIA/k8s-device-plugin README.md"
+_MIG = "NVIDIA/mig-parted pkg/mig/config/config.go (SetMigConfig)"
+_PAPER = "hkust-adsl/kubernetes-scheduler-simulator pkg/utils/frag.go"
+_PLUGIN = "NVIDIA/k8s-device-plugin internal/rm/device_map.go"
 _KARPENTER = "kubernetes-sigs/karpenter pkg/controllers"
 
 
@@ -272,7 +272,7 @@ def _consolidate(rng: random.Random) -> Draft:
 
 def _drained(rng: random.Random) -> Draft:
     rows, pods = [], []
-    for name in "ABCDE":
+    for name in "PQRST":
         owner = rng.choice(["ReplicaSet", "ReplicaSet", "DaemonSet"])
         critical = rng.random() < 0.3
         keeps = rng.random() < 0.2
@@ -331,10 +331,10 @@ def _forced(rng: random.Random) -> Draft:
 KINDS = (
     Kind("fits", 1, _MIG, _fits),
     Kind("sharing", 1, _PLUGIN, _sharing),
-    Kind("place", 1, "pkg/scheduler/framework/plugins/noderesources", _place),
+    Kind("place", 1, "pkg/scheduler/framework/plugins/noderesources/least_allocated.go", _place),
     Kind("more", 2, _MIG, _more),
     Kind("useless", 2, _PAPER, _useless),
-    Kind("links", 2, "NVIDIA/go-gpuallocator besteffort_policy.go", _links),
+    Kind("links", 2, "NVIDIA/go-gpuallocator gpuallocator/besteffort_policy.go", _links),
     Kind("forced", 2, f"{_KARPENTER}/node/termination/terminator/eviction.go", _forced),
     Kind("starts", 3, _MIG, _starts),
     Kind("consolidate", 3, f"{_KARPENTER}/disruption/consolidation.go (computeConsolidation)", _consolidate),
