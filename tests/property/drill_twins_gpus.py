@@ -78,11 +78,11 @@ def links(question: str) -> str:
     free = [int(one) for one in re.findall(r"\d", question.partition("Free are ")[2].partition(". A container")[0])]
     pairs = [(a, b) for a in free for b in free if a < b]
 
-    def worth(chosen: tuple[int, int]) -> tuple[int, int, tuple[int, int]]:
+    ranked = []
+    for chosen in pairs:
         rest = [pair for pair in pairs if not set(pair) & set(chosen)]
-        return (-bridged(*chosen), -sum(bridged(*pair) for pair in rest), chosen)
-
-    return ", ".join(map(str, min(pairs, key=worth)))
+        ranked.append((-bridged(*chosen), -sum(bridged(*pair) for pair in rest), chosen))
+    return ", ".join(map(str, min(ranked)[2]))
 
 
 def bridged(a: int, b: int) -> bool:

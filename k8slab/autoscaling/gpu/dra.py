@@ -289,7 +289,7 @@ def _selectors(raw: Mapping[str, Any], where: str) -> tuple[tuple[str, DeviceSel
 
 def _constraints(rows: Sequence[Any], claim: str) -> list[tuple[Sequence[str], str, str]]:
     """Requests (none: all), domain and name of the attribute that has to be the same."""
-    found = []
+    found: list[tuple[Sequence[str], str, str]] = []
     for index, raw in enumerate(rows):
         where = f"claim {claim}, constraint #{index}"
         if not isinstance(raw, Mapping) or raw.get("matchAttribute") is None:

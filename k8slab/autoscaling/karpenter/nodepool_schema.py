@@ -80,8 +80,8 @@ _OTHERS = (
     "placement-group-id placement-group-partition"
 )
 _OF_PROVIDER = frozenset(
-    f"karpenter.k8s.aws/{name}"
-    for name in (*(f"instance-{one}" for one in f"{_INSTANCE} {_MORE_OF_INSTANCES}".split()), *_OTHERS.split())
+    [f"karpenter.k8s.aws/instance-{name}" for name in f"{_INSTANCE} {_MORE_OF_INSTANCES}".split()]
+    + [f"karpenter.k8s.aws/{name}" for name in _OTHERS.split()]
 )
 
 
@@ -108,7 +108,7 @@ def _in_has_values(rows: Any) -> str:
 
 def _bounds_are_numbers(rows: Any) -> str:
     def is_wrong(row: Any) -> bool:
-        values = row.get("values") or ()
+        values: list[str] = list(row.get("values") or ())
         return row["operator"] in _BOUNDS and not (
             len(values) == 1 and re.fullmatch(r"\+?[0-9]+", values[0], re.ASCII) and int(values[0]) < 1 << 63
         )
@@ -237,8 +237,8 @@ def admitted(manifest: Object) -> dict[str, Any]:
     for problem in is_dns1123_subdomain(name):
         raise ValueError(f"metadata.name: Invalid value: {go_quote(name)}: {problem}")
     spec = _filled(manifest.get("spec") or {}, _SPEC, "spec")
-    for problem in _problems(spec, _SPEC, "spec"):
-        raise problem
+    for error in _problems(spec, _SPEC, "spec"):
+        raise error
     return {**manifest, "metadata": metadata, "spec": spec}
 
 
@@ -264,7 +264,7 @@ def _filled(value: Any, schema: _Schema, path: str) -> Any:
         return value
     found = {}
     for key, one in value.items():
-        inner = schema.fields.get(key, schema.rest)
+        inner = schema.fields.get(key) or schema.rest
         if not isinstance(key, str):
             raise TypeError(f"{path}: key {key!r}: expected a string")
         if inner is None:
@@ -285,7 +285,7 @@ def _problems(value: Any, schema: _Schema, path: str) -> Iterator[ValueError]:
             if key not in value:
                 yield ValueError(f"{path}.{key}: Required value")
         for key, one in value.items():
-            yield from _problems(one, schema.fields.get(key, schema.rest) or _STRING, _at(path, key, schema))
+            yield from _problems(one, schema.fields.get(key) or schema.rest or _STRING, _at(path, key, schema))
     elif schema.items is not None:
         for index, one in enumerate(value):
             yield from _problems(one, schema.items, f"{path}[{index}]")

@@ -409,7 +409,7 @@ def test_a_naive_twin_finds_the_same_devices(
         exactly(
             f"r{n}",
             count=count,
-            **({"selectors": cel(f'device.attributes["{DRIVER}"].model == "{model}"')} if model else {}),
+            selectors=cel(f'device.attributes["{DRIVER}"].model == "{model}"') if model else [],
         )
         for n, (count, model) in enumerate(asked)
     ]
