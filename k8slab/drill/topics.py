@@ -14,6 +14,7 @@ from k8slab.drill.eviction import eviction
 from k8slab.drill.exercise import Drill, Generator
 from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
+from k8slab.drill.gpus import gpus
 from k8slab.drill.hpa import hpa
 from k8slab.drill.mvcc import mvcc
 from k8slab.drill.preemption import preemption
@@ -45,6 +46,7 @@ TOPICS: dict[str, Generator] = {
     "mvcc": mvcc,
     "addresses": addresses,
     "hpa": hpa,
+    "gpus": gpus,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -65,6 +67,7 @@ TITLES: dict[str, str] = {
     "mvcc": "etcd's revisions",
     "addresses": "Addresses",
     "hpa": "Replicas by the load",
+    "gpus": "GPUs and packed nodes",
 }
 """The topics' names for a page."""
 

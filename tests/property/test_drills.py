@@ -22,6 +22,7 @@ from tests.property import (
     drill_twins_addresses,
     drill_twins_admission,
     drill_twins_etcd,
+    drill_twins_gpus,
     drill_twins_node,
     drill_twins_scaling,
     drill_twins_scheduling,
@@ -32,6 +33,7 @@ TWINS = (
     | drill_twins_addresses.TWINS
     | drill_twins_admission.TWINS
     | drill_twins_etcd.TWINS
+    | drill_twins_gpus.TWINS
     | drill_twins_node.TWINS
     | drill_twins_scaling.TWINS
     | drill_twins_scheduling.TWINS

@@ -13,6 +13,7 @@ Simplified: a replica serves one request at a time; seconds are the smallest ste
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,14 @@ class Burst:
     starts_s: int
     ends_s: int
     until_s: int
+
+    def __post_init__(self) -> None:
+        for name in ("quiet_per_s", "peak_per_s", "starts_s", "ends_s", "until_s"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{name}: {value!r}: expected a whole number from 0 on")
+        if self.starts_s > self.ends_s:
+            raise ValueError(f"starts_s {self.starts_s}, ends_s {self.ends_s}: expected starts_s <= ends_s")
 
     def at(self, second: int) -> int:
         """How many arrive in this second."""
@@ -92,10 +101,10 @@ def serve(
 ) -> Served:
     """Play the load until everything is served, or `for_s` have passed. A replica serves from `cold_start_s` after it
     was wished for, and is paid from then on that it was."""
-    if seconds_per_request <= 0 or cold_start_s < 0:
-        raise ValueError(
-            f"seconds_per_request {seconds_per_request}, cold_start_s {cold_start_s}: expected more than 0"
-        )
+    if not 0 < seconds_per_request < math.inf:
+        raise ValueError(f"seconds_per_request: {seconds_per_request}: expected more than 0, and not endless")
+    if cold_start_s < 0:
+        raise ValueError(f"cold_start_s: {cold_start_s}: expected 0 or more")
     arrivals = load.at if isinstance(load, Burst) else load
     queue: deque[int] = deque()
     replicas = [0] * scaler.least  # the second from which each serves

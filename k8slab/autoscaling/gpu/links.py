@@ -25,6 +25,7 @@ Links = Sequence[Sequence[int]]
 
 PCIE = 16
 _NVLINK = 25
+_BRIDGE = 56
 
 
 def pairwise(count: int, joined: Mapping[tuple[int, int], int], rest: int = PCIE) -> Links:
@@ -46,7 +47,7 @@ _SINGLE = ((0, 1), (0, 2), (1, 3), (2, 6), (3, 7), (4, 5), (4, 6), (5, 7))
 
 LINKS: Mapping[str, Links] = {
     "pcie-8": pairwise(8, {}),
-    "nvlink-bridges-8": pairwise(8, {(a, a + 1): 4 * _NVLINK for a in (0, 2, 4, 6)}),
+    "nvlink-bridges-8": pairwise(8, {(a, a + 1): _BRIDGE for a in (0, 2, 4, 6)}),
     "dgx-1": pairwise(8, {**dict.fromkeys(_SINGLE, _NVLINK), **dict.fromkeys(_DOUBLE, 2 * _NVLINK)}),
     "nvswitch-8": pairwise(8, _all_pairs(8, 12 * _NVLINK)),
 }

@@ -8,8 +8,9 @@ True
 
 Upstream: k8s.io/dynamic-resource-allocation/cel (the variable `device`), the CEL specification
 Simplified: literals (text, int, bool, list), `device.driver`, `device.attributes[…].…`, `device.capacity[…].…`, `&& ||
-!`, comparisons, `in`, `quantity()`, and the methods compareTo, isGreaterThan, isLessThan, startsWith, endsWith,
-contains. Anything else is a ValueError when the selector is made. A missing key is an error, as in CEL, not a no.
+! -`, comparisons, `in`, `quantity()`, and the methods compareTo, isGreaterThan, isLessThan, startsWith, endsWith,
+contains. Versions are texts. Anything else is a ValueError when the selector is made. A missing key is an error, as in
+CEL, not a no.
 """
 
 from __future__ import annotations
@@ -23,10 +24,16 @@ from k8slab.api.quantity import Quantity, quantity
 __all__ = ["DeviceSelector", "SelectorError"]
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<int>\d+)|(?P<word>[A-Za-z_]\w*)|"
+    r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<int>0x[0-9a-fA-F]+|\d+)(?![\w.])|(?P<word>[A-Za-z_]\w*)|"
     r"(?P<sign>&&|\|\||==|!=|<=|>=|[<>!.,()\[\]-]))"
 )
 _MAX_DEPTH = 50
+_MOST_INT = (1 << 63) - 1
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.S)
+_ESCAPES: Mapping[str, str] = {
+    **dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)),
+    **{one: one for one in "\\'\"`?"},
+}
 _Value = Any
 _Node = Callable[[Mapping[str, Any]], _Value]
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -49,6 +56,8 @@ class DeviceSelector:
     __slots__ = ("_node", "expression")
 
     def __init__(self, expression: str) -> None:
+        if not isinstance(expression, str):
+            raise TypeError(f"selector {expression!r}: expected a text")
         self.expression = expression
         self._node = _Parser(expression).parse()
 
@@ -64,7 +73,7 @@ class DeviceSelector:
 
 
 class _Parser:
-    """Recursive descent: or, and, not, comparison, then what stands behind dots and brackets."""
+    """Recursive descent: or, and, comparison, signs (! and -), then what stands behind dots and brackets."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -110,31 +119,30 @@ class _Parser:
         return node
 
     def _and(self) -> _Node:
-        node = self._not()
+        node = self._comparison()
         while self._peek() == "&&":
             self._next()
-            node = _either(node, self._not(), False)
+            node = _either(node, self._comparison(), False)
         return node
 
-    def _not(self) -> _Node:
-        is_negated = is_not = False
-        while self._peek() == "!":
-            self._next()
-            is_not, is_negated = True, not is_negated
-        inner = self._comparison()
-        return (lambda device: _truth(inner(device)) is not is_negated) if is_not else inner
-
     def _comparison(self) -> _Node:
-        left = self._operand()
-        sign = self._peek()
-        if sign in _COMPARE:
-            self._next()
-            return _compared(left, self._operand(), _COMPARE[sign], sign)
-        if sign == "in":
-            self._next()
-            right = self._operand()
-            return _member(left, right)
+        left = self._unary()
+        while self._peek() in _COMPARE or self._peek() == "in":
+            sign = self._next()[1]
+            right = self._unary()
+            left = _member(left, right) if sign == "in" else _compared(left, right, _COMPARE[sign], sign)
         return left
+
+    def _unary(self) -> _Node:
+        """Signs bind tighter than comparisons, and looser than dots: -a.b is -(a.b), !a == b is (!a) == b."""
+        sign, count = self._peek(), 0
+        if sign not in ("!", "-"):
+            return self._operand()
+        while self._peek() == sign:
+            self._next()
+            count += 1
+        inner = self._operand()
+        return (_not if sign == "!" else _negated)(inner, count % 2 == 1)
 
     def _operand(self) -> _Node:
         node = self._primary()
@@ -159,14 +167,12 @@ class _Parser:
     def _primary(self) -> _Node:
         kind, text = self._next()
         if kind == "text":
-            return _constant(re.sub(r"\\(.)", r"\1", text[1:-1]))
-        if text == "-":
-            if self._peek() == "-":
-                raise ValueError(f"selector {self._text!r}: '-' is not expected here")
-            number = self._primary()
-            return _negated(number)
+            return _constant(self._unescaped(text[1:-1]))
         if kind == "int":
-            return _constant(int(text))
+            number = int(text, 0) if text.startswith("0x") else int(text)
+            if number > _MOST_INT:
+                raise ValueError(f"selector {self._text!r}: {text} is greater than {_MOST_INT}")
+            return _constant(number)
         if text in ("true", "false"):
             return _constant(text == "true")
         if text == "device":
@@ -184,12 +190,29 @@ class _Parser:
             return self._list()
         raise ValueError(f"selector {self._text!r}: {text!r} is not understood")
 
+    def _unescaped(self, text: str) -> str:
+        def read(found: re.Match[str]) -> str:
+            escape = found[1]
+            if escape[0] in "xuU" and len(escape) > 1:
+                number = int(escape[1:], 16)
+            elif len(escape) == 3:
+                number = int(escape, 8)
+            elif escape in _ESCAPES:
+                return _ESCAPES[escape]
+            else:
+                number = -1
+            if not 0 <= number <= 0x10FFFF or 0xD800 <= number < 0xE000:
+                raise ValueError(f"selector {self._text!r}: {found[0]!r} is no escape that CEL knows")
+            return chr(number)
+
+        return _ESCAPE.sub(read, text)
+
     def _list(self) -> _Node:
         nodes: list[_Node] = []
         while self._peek() != "]":
             nodes.append(self._or())
-            if self._peek() == ",":
-                self._next()
+            if self._peek() != "]":
+                self._expect(",")
         self._expect("]")
         return lambda device: [node(device) for node in nodes]
 
@@ -223,10 +246,9 @@ def _either(left: _Node, right: _Node, decides: bool) -> _Node:
 def _compared(left: _Node, right: _Node, compare: Callable[[Any, Any], bool], sign: str) -> _Node:
     def evaluate(device: Mapping[str, Any]) -> bool:
         a, b = left(device), right(device)
-        try:
-            return compare(a, b)
-        except (TypeError, AttributeError):  # quantities order themselves by their parts
-            raise SelectorError(f"no such overload: {a!r} {sign} {b!r}") from None
+        if sign not in ("==", "!=") and not (type(a) is type(b) and type(a) in (bool, int, str)):
+            raise SelectorError(f"no such overload: {a!r} {sign} {b!r}")  # quantities have methods for it
+        return compare(a, b)
 
     return evaluate
 
@@ -236,17 +258,21 @@ def _member(left: _Node, right: _Node) -> _Node:
         one, many = left(device), right(device)
         if not isinstance(many, (list, Mapping)):
             raise SelectorError(f"no such overload: {one!r} in {many!r}")
-        return one in list(many)
+        return any(type(other) is type(one) and other == one for other in many)
 
     return evaluate
 
 
-def _negated(number: _Node) -> _Node:
+def _not(inner: _Node, is_odd: bool) -> _Node:
+    return lambda device: _truth(inner(device)) is not is_odd
+
+
+def _negated(number: _Node, is_odd: bool) -> _Node:
     def evaluate(device: Mapping[str, Any]) -> int:
         found = number(device)
         if type(found) is not int:
             raise SelectorError(f"no such overload: -{found!r}")
-        return -found
+        return -found if is_odd else found
 
     return evaluate
 

@@ -18,7 +18,9 @@ Duties of the caller: keep the `ClusterState` as the cluster is, call `step` whe
 the effects in their order.
 
 Upstream: kubernetes-sigs/karpenter (August 2026), aws/karpenter-provider-aws
-Simplified: see the modules; volumes, reserved capacity, static NodePools and the policy Balanced are left out.
+Simplified: see the modules; volumes, reserved capacity, static NodePools and the policy Balanced are left out. A
+`Cluster` has no Karpenter (it has the Cluster Autoscaler): NodePools and NodeClaims are no objects of an API server
+here, and `SmallWorld` plays the scheduler, the kubelets and the owners of Pods around it.
 """
 
 from k8slab.autoscaling.karpenter.budgets import Budget, allowed_disruptions

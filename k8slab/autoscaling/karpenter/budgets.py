@@ -51,6 +51,7 @@ class Budget:
         for key in raw:
             if key not in _KEYS:
                 raise ValueError(f"{path}: unknown field {key!r}, expected one of {', '.join(_KEYS)}")
+        raw = {key: value for key, value in raw.items() if value is not None}  # a null is no value, as in any object
         nodes = raw.get("nodes", "10%")
         if not isinstance(nodes, str) or not _NODES.fullmatch(nodes):
             raise ValueError(f"{path}.nodes: Invalid value: {nodes!r}: expected a text such as '3' or '10%'")
@@ -74,7 +75,10 @@ class Budget:
                 raise ValueError(
                     f"{path}.duration: Invalid value: {raw['duration']!r}: expected hours, minutes, or both"
                 )
-            duration_ms = parse_duration_ns(raw["duration"]) // 1_000_000
+            try:
+                duration_ms = parse_duration_ns(raw["duration"]) // 1_000_000
+            except ValueError as error:  # longer than Go's int64
+                raise ValueError(f"{path}.duration: Invalid value: {raw['duration']!r}: {error}") from None
         return cls(nodes, None if reasons is None else tuple(reasons), schedule, duration_ms)
 
     def is_active(self, now_ms: int) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from k8slab.api.objects import Object
 from k8slab.autoscaling.karpenter.budgets import allowed_disruptions
+from k8slab.autoscaling.karpenter.node_claim import INSTANCE_TERMINATING
 from k8slab.autoscaling.karpenter.nodepool import NodePool
 from k8slab.autoscaling.karpenter.packing import Packing, pack
 from k8slab.autoscaling.karpenter.pods import eviction_cost, is_disruptable, is_provisionable, is_reschedulable
@@ -119,13 +120,20 @@ def candidates_of(
 
 
 def budgets_left(state: ClusterState, reason: str, now_ms: int) -> dict[str, int]:
-    """By pool, how many more nodes may be disrupted: what the budgets allow, minus nodes that go or are not ready."""
+    """By pool, how many more nodes may be disrupted: what the budgets allow, minus nodes that go or are not ready.
+
+    Nodes whose instance is being given back are out of the count altogether.
+    """
     left = {}
     for name, pool in state.pools.items():
-        nodes = [one for one in state.of_pool(name) if one.is_initialized]
+        nodes = [one for one in state.of_pool(name) if one.is_initialized and not _is_given_back(one)]
         going = sum(1 for one in nodes if one.is_deleting or not one.is_ready)
         left[name] = max(allowed_disruptions(pool.budgets, reason, now_ms, len(nodes)) - going, 0)
     return left
+
+
+def _is_given_back(node: StateNode) -> bool:
+    return node.claim is not None and node.claim.is_true(INSTANCE_TERMINATING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,15 +121,16 @@ class Consolidation:
 
     def _why_not(self, method: Method, candidate: Candidate) -> str:
         pool = candidate.pool
-        if pool.consolidate_after_ms is None:
-            return f'NodePool "{pool.name}" has consolidation disabled'
+        disabled = f'NodePool "{pool.name}" has consolidation disabled' if pool.consolidate_after_ms is None else ""
         if method is Method.EMPTINESS:
-            return ""
+            return disabled
         if candidate.instance_type not in self._state.catalogue.index:
             return f'Instance Type "{candidate.instance_type}" not found'
         for label, value in ((CAPACITY_TYPE, candidate.capacity_type), (ZONE, candidate.zone)):
             if not value:
                 return f'Node does not have label "{label}"'
+        if disabled:
+            return disabled
         if pool.consolidation_policy == WHEN_EMPTY and not candidate.is_empty:
             return f'NodePool "{pool.name}" has consolidation policy WhenEmpty, but node is not empty'
         return ""

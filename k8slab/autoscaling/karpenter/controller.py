@@ -32,6 +32,7 @@ from k8slab.autoscaling.karpenter.effects import DeletePod, Effect, EvictPod, No
 from k8slab.autoscaling.karpenter.launch import UnavailableOfferings, claim_for, launch_labels, pools_to_ask
 from k8slab.autoscaling.karpenter.node_claim import (
     DISRUPTION_REASON,
+    INSTANCE_TERMINATING,
     LAUNCHED,
     NodeClaim,
     drift_reason,
@@ -351,6 +352,7 @@ class Karpenter:
                     self.cloud.terminate(instance.id, now_ms)
                 except InstanceNotFoundError:
                     self._instances.pop(claim.name)
+                claim.set(INSTANCE_TERMINATING, "True", now_ms)
                 return
             if instance.state is not InstanceState.TERMINATED:
                 return

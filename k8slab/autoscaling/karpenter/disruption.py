@@ -7,7 +7,7 @@ Upstream: kubernetes-sigs/karpenter pkg/controllers/disruption/ (controller.go, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from k8slab.autoscaling.karpenter.candidates import Candidate, budgets_left, candidates_of, simulate
@@ -71,7 +71,8 @@ class Disruption:
         return self.waiting[0] if self.waiting is not None else self._next_poll_ms
 
     def step(self, now_ms: int) -> Command | None:
-        """A command to start now. Whoever is rejected after the pause is reported, and looked at again later."""
+        """A command to start now. Whoever is rejected after the pause is reported, and the next methods have their
+        turn."""
         if self.waiting is not None:
             if now_ms < self.waiting[0]:
                 return None
@@ -82,15 +83,16 @@ class Disruption:
             except ValidationError as error:
                 for one in command.candidates:
                     self._report(one.name, f"{command} is rejected ({error.kind}): {error}")
-                self._next_poll_ms = now_ms + POLLING_MS
-                return None
+                methods = list(Method)
+                return self._poll(now_ms, methods[methods.index(command.method) + 1 :])
             self._next_poll_ms = now_ms
             return validated
         return self._poll(now_ms) if now_ms >= self._next_poll_ms else None
 
-    def _poll(self, now_ms: int) -> Command | None:
+    def _poll(self, now_ms: int, methods: Iterable[Method] = Method) -> Command | None:
+        """Ask the methods one after the other. Behind one whose command was rejected the round goes on."""
         self._next_poll_ms = now_ms + POLLING_MS
-        for method in Method:
+        for method in methods:
             command = self.compute(method, now_ms)
             if command is None:
                 continue

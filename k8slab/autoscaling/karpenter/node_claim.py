@@ -31,6 +31,7 @@ __all__ = [
     "DRIFTED_CONDITION",
     "INITIALIZED",
     "INITIALIZED_LABEL",
+    "INSTANCE_TERMINATING",
     "LAUNCHED",
     "LAUNCH_TIMEOUT_MS",
     "LIFE_CYCLE",
@@ -58,6 +59,7 @@ LIFE_CYCLE = (LAUNCHED, REGISTERED, INITIALIZED)
 DRIFTED_CONDITION = "Drifted"
 CONSOLIDATABLE = "Consolidatable"
 DISRUPTION_REASON = "DisruptionReason"
+INSTANCE_TERMINATING = "InstanceTerminating"
 
 REGISTERED_LABEL = "karpenter.sh/registered"
 INITIALIZED_LABEL = "karpenter.sh/initialized"

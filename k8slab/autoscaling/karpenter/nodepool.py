@@ -17,48 +17,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from k8slab.api.go_duration import parse_duration_ns
+from k8slab.api.labels import go_quote
+from k8slab.api.names import is_qualified_name, is_valid_label_value
 from k8slab.api.objects import Object
 from k8slab.api.quantity import quantity
-from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.autoscaling.karpenter.budgets import Budget
-from k8slab.autoscaling.karpenter.requirements import HOSTNAME, NODEPOOL, WELL_KNOWN_LABELS, Requirements
+from k8slab.autoscaling.karpenter.nodepool_schema import admitted
+from k8slab.autoscaling.karpenter.requirements import CAPACITY_TYPE, NODEPOOL, Requirements
 
 __all__ = ["WHEN_EMPTY", "WHEN_EMPTY_OR_UNDERUTILIZED", "NodePool", "amounts", "by_weight"]
 
 WHEN_EMPTY = "WhenEmpty"
 WHEN_EMPTY_OR_UNDERUTILIZED = "WhenEmptyOrUnderutilized"
 _POLICIES = (WHEN_EMPTY, WHEN_EMPTY_OR_UNDERUTILIZED)
-_LIFETIME = re.compile(r"([0-9]+(s|m|h))+|Never", re.ASCII)
-_DEFAULT_EXPIRY = "720h"
 _NODE_CLASS = "karpenter.k8s.aws/ec2nodeclass"
-_MOST_BUDGETS = 50
-_RESTRICTED_DOMAINS = ("karpenter.k8s.aws", "karpenter.sh")
-_SHAPES: tuple[tuple[str, type], ...] = (
-    ("metadata", dict),
-    ("metadata.name", str),
-    ("spec", dict),
-    ("spec.limits", dict),
-    ("spec.disruption", dict),
-    ("spec.disruption.budgets", list),
-    ("spec.template", dict),
-    ("spec.template.metadata", dict),
-    ("spec.template.metadata.labels", dict),
-    ("spec.template.metadata.annotations", dict),
-    ("spec.template.spec", dict),
-    ("spec.template.spec.nodeClassRef", dict),
-    ("spec.template.spec.nodeClassRef.name", str),
-    ("spec.template.spec.requirements", list),
-    ("spec.template.spec.taints", list),
-    ("spec.template.spec.startupTaints", list),
-)
-"""What kind of value each field has, outer fields before inner ones."""
-_KINDS: Mapping[type, str] = {dict: "a mapping", list: "a list", str: "a string"}
+_CAPACITY_TYPES = ("on-demand", "reserved", "spot")
 _HASHED = ("metadata", "taints", "startupTaints", "nodeClassRef", "terminationGracePeriod", "expireAfter")
 
 
@@ -74,43 +52,35 @@ def amounts(raw: Mapping[str, Any], path: str) -> dict[str, int]:
     return found
 
 
-def _check_shapes(manifest: Object) -> None:
-    """TypeError that names the first field of another kind than the schema says."""
-    for path, kind in _SHAPES:
-        value: Any = manifest
-        for name in path.split("."):
-            value = value.get(name) if isinstance(value, Mapping) else None
-        is_right = isinstance(value, Mapping if kind is dict else (list, tuple) if kind is list else str)
-        if value is not None and not is_right:
-            raise TypeError(f"{path}: {value!r}: expected {_KINDS[kind]}")
-    metadata = ((manifest.get("spec") or {}).get("template") or {}).get("metadata") or {}
-    for field_name in ("labels", "annotations"):
-        for key, text in (metadata.get(field_name) or {}).items():
-            if not isinstance(text, str):
-                raise TypeError(f"spec.template.metadata.{field_name}[{key}]: {text!r}: expected a string")
-
-
-def _duration_ms(text: Any, path: str) -> int | None:
+def _duration_ms(text: str, path: str) -> int | None:
     """None for Never."""
-    if not isinstance(text, str) or not _LIFETIME.fullmatch(text):
-        raise ValueError(f"{path}: Invalid value: {text!r}: expected a duration such as 30m, or Never")
-    return None if text == "Never" else parse_duration_ns(text) // 1_000_000
+    try:
+        return None if text == "Never" else parse_duration_ns(text) // 1_000_000
+    except ValueError as error:  # the schema knows no greatest duration, Go's int64 does
+        raise ValueError(f"{path}: Invalid value: {text!r}: {error}") from None
 
 
-def _taints(raw: Iterable[Mapping[str, Any]], path: str) -> tuple[Object, ...]:
-    found = []
-    for index, taint in enumerate(raw):
-        if not isinstance(taint, Mapping) or not taint.get("key") or taint.get("effect") not in TAINT_EFFECTS:
-            raise ValueError(f"{path}[{index}]: {taint!r}: expected key and one effect of {', '.join(TAINT_EFFECTS)}")
-        if not isinstance(taint["key"], str) or not isinstance(taint.get("value") or "", str):
-            raise TypeError(f"{path}[{index}]: {taint!r}: expected strings for key and value")
-        found.append(dict(taint))
-    return tuple(found)
+def _taints(inner: Mapping[str, Any]) -> tuple[tuple[Object, ...], tuple[Object, ...]]:
+    """Taints and start-up taints; of one key and effect there is one in both together (validateTaints)."""
+    found: dict[str, tuple[Object, ...]] = {}
+    seen: set[tuple[str, str]] = set()
+    for field_name in ("taints", "startupTaints"):
+        found[field_name] = tuple(inner.get(field_name) or ())
+        for taint in found[field_name]:
+            pair = (taint["key"], taint["effect"])
+            if pair in seen:
+                raise ValueError(f"spec.template.spec.{field_name}: duplicate taint Key/Effect pair {'='.join(pair)}")
+            seen.add(pair)
+    return found["taints"], found["startupTaints"]
 
 
 @dataclass(frozen=True, slots=True)
 class NodePool:
-    """A NodePool's manifest, read. Durations in ms, None: never. `limits` in the units of `amounts`, plus `nodes`."""
+    """A NodePool's manifest, read. Durations in ms, None: never. `limits` in the units of `amounts`, plus `nodes`.
+
+    `requirements` with the labels that every node gets; `static_requirements` as the manifest has them, which a claim
+    must still satisfy or it has drifted.
+    """
 
     name: str
     requirements: Requirements
@@ -126,97 +96,95 @@ class NodePool:
     expire_after_ms: int | None = None
     termination_grace_period_ms: int | None = None
     hash: str = ""
+    static_requirements: Requirements = field(default_factory=Requirements)
 
     @classmethod
     def parse(cls, manifest: Object) -> NodePool:
         """ValueError that names the field of what the API server would refuse; TypeError: a value of another kind."""
         try:
-            _check_shapes(manifest)
-        except TypeError as error:
-            raise TypeError(f"nodepool: {error}") from None
-        name = (manifest.get("metadata") or {}).get("name") or ""
-        if not name:
-            raise ValueError("nodepool: metadata.name: Required value")
+            read = admitted(manifest)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{_who(manifest)}: {error}") from None
+        name = read["metadata"]["name"]
         try:
-            return cls._parse(name, manifest.get("spec") or {})
+            return cls._parse(name, read["spec"])
         except (TypeError, ValueError) as error:
             raise type(error)(f"nodepool {name}: {error}") from None
 
     @classmethod
     def _parse(cls, name: str, spec: Mapping[str, Any]) -> NodePool:
-        if spec.get("replicas") is not None:
+        if "replicas" in spec:
             raise ValueError("spec.replicas: static NodePools are not simulated")
-        template = spec.get("template")
-        if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
-            raise ValueError("spec.template.spec: Required value")
+        template = spec["template"]
         inner, metadata = template["spec"], template.get("metadata") or {}
-        weight = spec.get("weight", 0)
-        if type(weight) is not int or not (1 <= weight <= 100 or "weight" not in spec):
-            raise ValueError(f"spec.weight: Invalid value: {weight!r}: expected a number from 1 to 100")
         path = "spec.template.spec"
-        own = {**(metadata.get("labels") or {}), NODEPOOL: name}
+        labels = metadata.get("labels") or {}
+        own = {**labels, NODEPOOL: name}
         if (inner.get("nodeClassRef") or {}).get("name"):
             own[_NODE_CLASS] = inner["nodeClassRef"]["name"]
-        requirements = Requirements.parse(inner.get("requirements"), f"{path}.requirements")
-        _check_keys((*(one.key for one in requirements), *(metadata.get("labels") or ())))
+        asked = Requirements.parse(inner.get("requirements"), f"{path}.requirements")
+        _check_names(labels, inner.get("requirements") or ())
+        requirements = asked.copy()
         requirements.add_all(Requirements.of_labels(own))
-        policy, after_ms, budgets = _disruption(spec.get("disruption") or {})
+        policy, after_ms, budgets = _disruption(spec["disruption"])
+        taints, startup_taints = _taints(inner)
         grace = inner.get("terminationGracePeriod")
         return cls(
             name,
             requirements,
-            weight,
+            spec.get("weight", 0),
             amounts(spec.get("limits") or {}, "spec.limits"),
             own,
             dict(metadata.get("annotations") or {}),
-            _taints(inner.get("taints") or (), f"{path}.taints"),
-            _taints(inner.get("startupTaints") or (), f"{path}.startupTaints"),
+            taints,
+            startup_taints,
             policy,
             after_ms,
             budgets,
-            _duration_ms(inner.get("expireAfter", _DEFAULT_EXPIRY), f"{path}.expireAfter"),
+            _duration_ms(inner["expireAfter"], f"{path}.expireAfter"),
             None if grace is None else _duration_ms(grace, f"{path}.terminationGracePeriod"),
             _hash(template),
+            asked,
         )
 
-    @property
-    def static_requirements(self) -> Requirements:
-        """`requirements` as a claim must still satisfy them: those that are in the manifest, not the labels."""
-        return Requirements(one for one in self.requirements if one.key not in self.labels)
+
+def _who(manifest: Any) -> str:
+    metadata = manifest.get("metadata") if isinstance(manifest, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return f"nodepool {name}" if isinstance(name, str) and name else "nodepool"
 
 
-def _check_keys(keys: Iterable[str]) -> None:
-    """Some domains belong to Karpenter and its provider, and hostnames are the nodes' own (IsRestrictedLabel)."""
-    for key in keys:
-        domain = key.partition("/")[0] if "/" in key else ""
-        reserved = key == HOSTNAME or any(f".{domain}".endswith(f".{one}") for one in _RESTRICTED_DOMAINS)
-        if (reserved and key not in WELL_KNOWN_LABELS) or key == NODEPOOL:
-            raise ValueError(
-                f"using label {key} is not allowed as it might interfere with the internal provisioning logic; specify "
-                f"a well known label: [{' '.join(sorted(WELL_KNOWN_LABELS))}], or a custom label that does not use a "
-                f"restricted domain: [{' '.join(_RESTRICTED_DOMAINS)}]"
-            )
+def _check_names(labels: Mapping[str, str], requirements: Iterable[Mapping[str, Any]]) -> None:
+    """What the schema lets pass and Karpenter itself refuses: such a NodePool is not ready (RuntimeValidate)."""
+    for key in labels:
+        for problem in is_qualified_name(key):
+            raise ValueError(f'invalid key name {go_quote(key)} in labels, "{problem}"')
+    for row in requirements:
+        for problem in is_qualified_name(row["key"]):
+            raise ValueError(f"key {row['key']} is not a qualified name, {problem}")
+        for value in row.get("values") or ():
+            for problem in is_valid_label_value(value):
+                raise ValueError(f"invalid value {value} for key {row['key']}, {problem}")
+        if row["key"] == CAPACITY_TYPE and row["operator"] == "In":
+            known = [one for one in row["values"] if one in _CAPACITY_TYPES]
+            if len(known) < (row.get("minValues") or 1):
+                raise ValueError(
+                    f"no valid values found in [{' '.join(row['values'])}] for {CAPACITY_TYPE}, expected one of: "
+                    f"[{' '.join(_CAPACITY_TYPES)}]"
+                )
 
 
 def _disruption(raw: Mapping[str, Any]) -> tuple[str, int | None, tuple[Budget, ...]]:
-    policy = raw.get("consolidationPolicy", WHEN_EMPTY_OR_UNDERUTILIZED)
+    path, policy = "spec.disruption", raw["consolidationPolicy"]
     if policy not in _POLICIES:
-        raise ValueError(
-            f"spec.disruption.consolidationPolicy: Unsupported value: {policy!r}: "
-            f"expected one of {', '.join(_POLICIES)}"
-        )
-    after_ms = _duration_ms(raw.get("consolidateAfter", "0s"), "spec.disruption.consolidateAfter")
-    budgets: Sequence[Mapping[str, Any]] = raw.get("budgets", [{}])
-    if len(budgets) > _MOST_BUDGETS:
-        raise ValueError(f"spec.disruption.budgets: Too many: {len(budgets)}: must have at most {_MOST_BUDGETS} items")
-    path = "spec.disruption.budgets"
-    return policy, after_ms, tuple(Budget.parse(one, f"{path}[{index}]") for index, one in enumerate(budgets))
+        raise ValueError(f"{path}.consolidationPolicy: {policy} is not simulated, expected {' or '.join(_POLICIES)}")
+    budgets = tuple(Budget.parse(one, f"{path}.budgets[{index}]") for index, one in enumerate(raw["budgets"]))
+    return policy, _duration_ms(raw["consolidateAfter"], f"{path}.consolidateAfter"), budgets
 
 
 def _hash(template: Mapping[str, Any]) -> str:
     """Equal for templates that make equal nodes; requirements do not count, they are compared with labels instead."""
     inner = {**template["spec"], "metadata": template.get("metadata") or {}}
-    inner.setdefault("expireAfter", _DEFAULT_EXPIRY)
     counted = {name: inner[name] for name in _HASHED if inner.get(name)}
     for name in ("taints", "startupTaints"):
         if name in counted:

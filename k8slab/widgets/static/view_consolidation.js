@@ -14,7 +14,7 @@ register("consolidation", { label: "Nodes and prices", css: `.bill{border-collap
 .room i{display:block;box-sizing:border-box;border-right:1px solid var(--ink);background:#56B4E9;color:#14181e;font-style:normal;font-size:12px;line-height:18px;overflow:hidden;white-space:nowrap;padding:0 3px}
 .room i.new{background:#8C6D31;color:#fff}
 .goes .room{border-style:dashed}
-.goes .room i{background:repeating-linear-gradient(135deg,#56B4E9 0 5px,#cfe9fa 5px 9px)}
+.goes .room i,.goes .room i.new{background:repeating-linear-gradient(135deg,#14181e 0 2px,#cfe9fa 2px 6px) 0 100%/100% 4px no-repeat,#cfe9fa;color:#14181e;line-height:15px}
 .wide th:nth-child(1){width:25%}.wide th:nth-child(2){width:15%}.wide th:nth-child(3){width:11%}
 .slim th:nth-child(1){width:34%}.slim th:nth-child(2){width:25%}`, mount(host, ctx) {
   const MOST = 8, money = (m) => (m / 1e6).toFixed(3), time = (t) => {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import pytest
@@ -317,7 +317,7 @@ def test_which_devices_a_node_has(slices: list[Any], devices: list[str]) -> None
     ("request_", "error", "message"),
     [
         pytest.param(exactly(of="tpu"), AllocationError, "could not retrieve device class tpu", id="an unknown class"),
-        pytest.param(exactly(count=0), ValueError, "count 0: expected a number from 1 to 32", id="none"),
+        pytest.param(exactly(count=0), ValueError, "count 0: expected a number from 1 on", id="none"),
         pytest.param(exactly(allocationMode="Some"), ValueError, "allocationMode 'Some'", id="an unknown mode"),
         pytest.param({"name": "r"}, ValueError, "expected exactly or firstAvailable", id="nothing asked"),
         pytest.param(exactly(selectors=cel('device.attributes["x.io"].y == 1')), AllocationError,
@@ -339,9 +339,170 @@ def test_claims_that_cannot_be_answered(request_: Any, error: type[Exception], m
     assert allocator.taken == {}
 
 
+def test_one_device_is_in_a_claim_once_even_for_looking() -> None:
+    """allocator_stable.go, "Device in use in same claim"; another claim's devices may be looked at."""
+    allocator = Allocator([FOUR], CLASSES)
+    both = claim(exactly("a"), exactly("b", adminAccess=True))
+    assert names(allocator.allocate(both, on())) == ["gpu-0", "gpu-1"]
+    assert names(allocator.allocate(claim(exactly(adminAccess=True)), on())) == ["gpu-0"]
+    with pytest.raises(AllocationError):
+        Allocator([FOUR], CLASSES).allocate(claim(exactly("a"), exactly("b", count=4, adminAccess=True)), on())
+
+
+@pytest.mark.parametrize(
+    ("slices", "message"),
+    [
+        pytest.param([resource_slice(device("gpu-0"), count=2)],
+                     "resource pool gpu.example.com/n1 is currently being updated", id="slices are missing"),
+        pytest.param([resource_slice(device("gpu-0"), count=2), resource_slice(device("gpu-0"), count=2)],
+                     "resource pool gpu.example.com/n1 is currently invalid", id="a device is there twice"),
+    ],
+)  # fmt: skip
+def test_all_of_a_pool_that_is_not_whole_is_refused_and_some_are_not_had(slices: list[Any], message: str) -> None:
+    with pytest.raises(AllocationError) as refused:
+        Allocator(slices, CLASSES).allocate(claim(exactly(allocationMode="All")), on())
+    assert str(refused.value) == f"claim c, request r: asks for all devices, but {message}"
+    assert list(Allocator(slices, CLASSES).devices(on())) == []
+
+
+def test_all_devices_and_a_constraint_that_forbids_them() -> None:
+    unlike = claim(exactly(allocationMode="All"), constraints=[{"matchAttribute": f"{DRIVER}/model"}])
+    with pytest.raises(AllocationError, match=f"cannot add device {DRIVER}/n1/gpu-1 because a claim constraint"):
+        Allocator([FOUR], CLASSES).allocate(unlike, on())
+
+
+def many(count: int) -> dict[str, Any]:
+    return resource_slice(*({"name": f"d{n}"} for n in range(count)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        pytest.param([exactly(count=33)], "claim c: number of requested devices 33 exceeds the claim limit of 32",
+                     id="33 in one request"),
+        pytest.param([exactly("a", count=20), exactly("b", count=20)], "number of requested devices 40 exceeds",
+                     id="40 in two"),
+        pytest.param([exactly("a", count=16), exactly("b", count=16)], "cannot allocate all requested devices",
+                     id="32 of 31 that are all alike: found at once, though there are 300 million ways to begin"),
+        pytest.param([exactly("a", count=16), exactly("b", selectors=cel('device.driver == "x"'))],
+                     "cannot allocate all requested devices", id="a request that nothing satisfies"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_not_searched_for_ever(requests: list[Any], message: str) -> None:
+    with pytest.raises(AllocationError) as refused:
+        Allocator([many(31)], CLASSES).allocate(claim(*requests), on())
+    assert message in str(refused.value)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("AB"), st.booleans()), max_size=5),
+    st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["", "A", "B"])), min_size=1, max_size=3),
+    st.booleans(),
+)
+def test_a_naive_twin_finds_the_same_devices(
+    kinds: list[tuple[str, bool]], asked: list[tuple[int, str]], is_constrained: bool
+) -> None:
+    """The twin tries every order of devices, as upstream's search does."""
+    devices = [device(f"gpu-{n}", model) for n, (model, _) in enumerate(kinds)]
+    taken = [n for n, (_, is_taken) in enumerate(kinds) if is_taken]
+    rows = [
+        exactly(
+            f"r{n}",
+            count=count,
+            selectors=cel(f'device.attributes["{DRIVER}"].model == "{model}"') if model else [],
+        )
+        for n, (count, model) in enumerate(asked)
+    ]
+    flat = [model for count, model in asked for _ in range(count)]
+    free = [n for n in range(len(kinds)) if n not in taken]
+
+    def fits(order: tuple[int, ...]) -> bool:
+        models = [kinds[n][0] for n in order]
+        is_alike = not is_constrained or len(set(models)) <= 1
+        return is_alike and all(wanted in ("", model) for wanted, model in zip(flat, models, strict=True))
+
+    expected = next(filter(fits, permutations(free, len(flat))), None)
+    allocator = Allocator([resource_slice(*devices)], CLASSES, [(DRIVER, "n1", f"gpu-{n}") for n in taken])
+    wanted = claim(*rows, constraints=[{"matchAttribute": f"{DRIVER}/model"}] if is_constrained else [])
+    if expected is None:
+        with pytest.raises(AllocationError):
+            allocator.allocate(wanted, on())
+    else:
+        assert names(allocator.allocate(wanted, on())) == [f"gpu-{n}" for n in expected]
+
+
+def test_values_of_different_kinds_never_match() -> None:
+    """matchAttributeConstraint: 1 is not true, and a version is no string."""
+    kinds: list[dict[str, Any]] = [{"int": 1}, {"bool": True}, {"string": "1.0.0"}, {"version": "1.0.0"}]
+    devices = [{"name": f"d{n}", "attributes": {"v": kind}} for n, kind in enumerate(kinds)]
+    pair = claim(exactly(count=2), constraints=[{"matchAttribute": f"{DRIVER}/v"}])
+    with pytest.raises(AllocationError, match="cannot allocate"):
+        Allocator([resource_slice(*devices)], CLASSES).allocate(pair, on())
+
+
+@pytest.mark.parametrize(
+    ("requests", "constraints", "message"),
+    [
+        ([exactly("a"), exactly("a")], [], 'spec.devices.requests[1].name: Duplicate value: "a"'),
+        ([{"exactly": {"deviceClassName": "gpu"}}], [], "claim c: request.name: Required value"),
+        ([{"name": "r", "exactly": None}], [], "claim c, request r: expected exactly or firstAvailable"),
+        ([{**exactly(), "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]}], [], "one of them"),
+        ([{"name": "r", "firstAvailable": [{"deviceClassName": "gpu"}]}], [], "firstAvailable[0].name: Required value"),
+        ([{"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu", "adminAccess": True}]}], [],
+         "firstAvailable[0].adminAccess"),
+        ([exactly(allocationMode="All", count=2)], [], "count 2: expected none with allocationMode All"),
+        ([exactly(selectors=[{}])], [], "claim c: selector #0.cel: Required value"),
+        ([exactly(selectors=cel(5))], [], "claim c: selector #0.expression: 5: expected a text"),  # type: ignore[arg-type]
+        ([exactly(of="")], [], "missing device class name"),
+        ([exactly()], [{}], "claim c, constraint #0: empty constraint (unsupported constraint type?)"),
+        ([exactly()], [{"distinctAttribute": "a/b"}], "claim c, constraint #0: empty constraint"),
+        ([exactly()], [{"matchAttribute": "model"}], "matchAttribute 'model': expected domain/name"),
+    ],
+)  # fmt: skip
+def test_bad_claims_are_told_the_field(requests: list[Any], constraints: list[Any], message: str) -> None:
+    with pytest.raises((AllocationError, ValueError, TypeError)) as refused:
+        Allocator([FOUR], CLASSES).allocate(claim(*requests, constraints=constraints), on())
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (None, "resource slice: None: expected a mapping"),
+        ({}, "resource slice.metadata: Required value"),
+        ({"metadata": {"name": "s"}, "spec": {}}, "slice s: spec.pool: Required value"),
+        ({"metadata": {"name": "s"}, "spec": {"driver": "d", "pool": {"name": "p"}}}, "spec.pool.generation: Required"),
+        (resource_slice({"attributes": {}}), "devices[0].name: Required value"),
+        (
+            resource_slice({"name": "g", "attributes": {"a": 5}}),
+            "attributes[a]: 5: expected exactly one of string, int",
+        ),
+        (
+            resource_slice({"name": "g", "attributes": {"a": {"int": "5"}}}),
+            "attributes[a].int: '5': expected an integer",
+        ),
+        (resource_slice({"name": "g", "capacity": {"m": {"value": "much"}}}), "devices[0].capacity[m]"),
+    ],
+)
+def test_bad_slices_are_told_the_field(bad: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as refused:
+        Allocator([bad], CLASSES)
+    assert message in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("expression", "verdict"),
     [
+        pytest.param(
+            '-device.attributes["gpu.example.com"].count == -4', True, id="a sign is before all that dots join"
+        ),
+        pytest.param("- -1 == 1 && --1 == 1 && -(1) < 0", True, id="signs add up"),
+        pytest.param("!false == true", True, id="not binds tighter than equals"),
+        pytest.param("1 == 1 == true", True, id="comparisons one after the other"),
+        pytest.param(r"device.driver == 'gpu\x2eexample\u002ecom'", True, id="escapes are read"),
+        pytest.param(r"'a\nb' == 'anb'", False, id="and are not the letters they are written with"),
+        pytest.param("0xff == 255", True, id="hexadecimal"),
+        pytest.param("1 in [true]", False, id="1 is not true"),
         pytest.param("true && !false || false", True, id="not before and before or"),
         pytest.param("1 < 2 && 2 <= 2 && 3 > 2 && 3 >= 3", True, id="comparisons"),
         pytest.param('device.driver in ["a", "gpu.example.com"]', True, id="in a list"),
@@ -391,6 +552,9 @@ def test_extended_resources_are_whole_and_not_overcommitted(resources: Any, erro
 @pytest.mark.parametrize(
     "expression",
     [
+        'device.capacity["g"].m >= quantity("1Gi")',
+        "1 < true",
+        "[1] < [2]",
         "device.driver in 5",
         '"a" in "abc"',
         "-device.driver == 1",
@@ -410,3 +574,18 @@ def test_selectors_may_nest_but_not_for_ever() -> None:
     assert not DeviceSelector("!" * 3_001 + "true").matches("d", {}, {})
     with pytest.raises(ValueError, match="more than 50 expressions in each other"):
         DeviceSelector("(" * 3_000 + "true" + ")" * 3_000)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("['a' 'b']", "\"'b'\", expected ','"),
+        ("1 < 9223372036854775808", "9223372036854775808 is greater than 9223372036854775807"),
+        (r"'\q' == 'q'", "is no escape that CEL knows"),
+        ("1.5 < 2", "is not understood"),
+    ],
+)
+def test_what_is_no_cel_is_refused_when_the_selector_is_made(expression: str, message: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        DeviceSelector(expression)
+    assert message in str(refused.value)

@@ -197,7 +197,7 @@ def test_bad_scalers() -> None:
         QueueScaler(per_replica=0)
     with pytest.raises(ValueError, match="least 3, most 2"):
         QueueScaler(per_replica=1, least=3, most=2)
-    with pytest.raises(ValueError, match="seconds_per_request 0"):
+    with pytest.raises(ValueError, match="seconds_per_request: 0: expected more than 0"):
         serve(BURST, QueueScaler(1), seconds_per_request=0, cold_start_s=0)
 
 
@@ -247,3 +247,18 @@ def test_a_gpu_node_is_tainted_bought_and_used_only_by_who_asks() -> None:
         "default/llm-1": "gpu",
         "default/web-1": "plain",
     }
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("quiet_per_s", -1), ("peak_per_s", 1.5), ("until_s", True), ("starts_s", 400)]
+)
+def test_bad_bursts_are_told_the_field(field: str, value: Any) -> None:
+    numbers: dict[str, Any] = {"quiet_per_s": 2, "peak_per_s": 20, "starts_s": 60, "ends_s": 360, "until_s": 900}
+    with pytest.raises(ValueError, match=field):
+        Burst(**{**numbers, field: value})
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -1.0])
+def test_a_request_takes_some_time_and_not_for_ever(seconds: float) -> None:
+    with pytest.raises(ValueError, match="seconds_per_request"):
+        serve(Burst(1, 1, 0, 1, 1), QueueScaler(1), seconds_per_request=seconds, cold_start_s=1)

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from k8slab.api.times import rfc3339
-from k8slab.autoscaling.karpenter import VALIDATION_MS, ClusterState, Command, Disruption, Drain, Method, drain
-from k8slab.autoscaling.karpenter.node_claim import DRIFTED_CONDITION, NodeClaim
+from k8slab.autoscaling.karpenter import (
+    VALIDATION_MS,
+    ClusterState,
+    Command,
+    Disruption,
+    Drain,
+    Method,
+    budgets_left,
+    drain,
+)
+from k8slab.autoscaling.karpenter.node_claim import DRIFTED_CONDITION, INSTANCE_TERMINATING, NodeClaim
 from k8slab.autoscaling.karpenter.state import StateNode
 from k8slab.autoscaling.karpenter.termination import termination_ends_ms
 from tests.karpenter import CAPACITY_TYPE, DO_NOT_DISRUPT, app_pod, cluster, node_pool, rule, run_node, waiting
@@ -119,6 +128,33 @@ def test_of_empty_nodes_those_go_that_are_still_empty() -> None:
     loop.at(0)
     state.add_pod({**app_pod("new", node_name="n1"), "status": {"phase": "Running"}})
     assert loop.at(VALIDATION_MS) == "Empty: delete: [n2] (savings: $0.10)"
+
+
+def test_behind_a_rejected_command_the_other_methods_have_their_turn() -> None:
+    """controller.go, Reconcile: a method that comes to nothing is followed by the next one in the same round."""
+    state = state_of()
+    empty = run_node(state, "empty", "m5.2xlarge")
+    loop = Loop(state)
+    assert loop.at(0) == ""
+    state.add_pod({**app_pod("new", "6", node_name="empty"), "status": {"phase": "Running"}})
+    assert empty.claim is not None
+    empty.claim.set(DRIFTED_CONDITION, "True", VALIDATION_MS, "NodePoolDrifted")
+    assert loop.at(VALIDATION_MS).startswith("Drifted: replace: [empty]")
+    assert "is rejected (churn)" in loop.reasons["empty"]
+
+
+def test_nodes_whose_instance_is_given_back_do_not_count_for_budgets() -> None:
+    """BuildDisruptionBudgetMapping skips InstanceTerminating: neither a node of the pool nor one that goes."""
+    state = state_of(budgets=[{"nodes": "50%"}])
+    for number in range(4):
+        run_node(state, f"n{number}")
+    assert budgets_left(state, "Empty", 0) == {"default": 2}
+    going = state.nodes["n0"]
+    assert going.claim is not None
+    going.claim.deleted_ms = 0
+    assert budgets_left(state, "Empty", 0) == {"default": 1}  # two of four, one is on its way
+    going.claim.set(INSTANCE_TERMINATING, "True", 0)
+    assert budgets_left(state, "Empty", 0) == {"default": 2}  # half of three, rounded up
 
 
 def test_it_looks_again_every_ten_seconds() -> None:

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from k8slab.autoscaling.cloud import SPOT, Pool
-from k8slab.autoscaling.karpenter import LIFE_CYCLE, NodeClaim, NodePool, StateNode, claim_for, pack, pools_to_ask
+from k8slab.autoscaling.karpenter import (
+    LIFE_CYCLE,
+    Catalogue,
+    NodeClaim,
+    NodePool,
+    StateNode,
+    claim_for,
+    pack,
+    pools_to_ask,
+)
 from k8slab.autoscaling.karpenter.node_claim import (
     CONSOLIDATABLE,
     DRIFTED_CONDITION,
@@ -223,3 +232,14 @@ def test_gpus_and_bare_metal_are_bought_only_when_nothing_else_will_do() -> None
 def test_a_state_node_needs_something() -> None:
     with pytest.raises(ValueError, match="neither a Node nor a NodeClaim"):
         StateNode()
+
+
+def test_a_requirement_on_a_labels_key_still_counts_for_drift() -> None:
+    """areRequirementsDrifted asks the manifest's requirements, whatever labels the template has."""
+    template = {"metadata": {"labels": {"team": "a"}}, "spec": {"requirements": [rule("team", "In", "a")]}}
+    manifest = {"metadata": {"name": "default"}, "spec": {"template": template}}
+    claim = NodeClaim("c", "default", 0, labels={"team": "a"}, pool_hash=NodePool.parse(manifest).hash)
+    types = Catalogue([instance_type("m5.large", 2, 0.1)])
+    assert drift_reason(claim, NodePool.parse(manifest), types, 0) == ""
+    template["spec"] = {"requirements": [rule("team", "In", "b")]}
+    assert drift_reason(claim, NodePool.parse(manifest), types, 0) == "RequirementsDrifted"
