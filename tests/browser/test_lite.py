@@ -29,7 +29,7 @@ from tests.counts import SOAK
 
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
 NOTEBOOKS = [p for p in listed(TOC) if (ROOT / f"{p}.ipynb").exists() and not p.startswith("book/labs/")]
-RUN_ALWAYS = ["book/intro", "book/start/one-deployment", "book/start/objects-and-apis"]
+RUN_ALWAYS = ["book/intro", "book/start/one-deployment"]
 SLOWEST_MS = 180_000  # for machines with much else to do
 IMPORT = "session => session.kernel.requestExecute({code: 'import k8slab', store_history: false}).done"
 OUTCOME = """() => {

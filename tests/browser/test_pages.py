@@ -12,6 +12,7 @@ import yaml
 from playwright.sync_api import Browser
 
 from k8slab.drill import TITLES, DrillCard
+from tests.counts import SOAK
 from tests.browser.visits import (
     LAPTOP,
     NARROW,
@@ -46,6 +47,9 @@ def is_reference(page: str) -> bool:
 PAGES = sorted(listed(yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))), key=is_reference)
 MADE_BY_SPHINX = ["genindex", "search"]
 CHAPTERS = [page for page in PAGES if not is_reference(page)]
+# The pages of the packages come out of one template: a soak opens all of them, other runs these.
+ONE_TEMPLATE = [page for page in PAGES if "/reference/api/" in page and page != "book/reference/api/check"]
+OPENED = PAGES if SOAK else [page for page in PAGES if page not in ONE_TEMPLATE]
 # one page of each kind: a chapter, a lab, cards, tables, a reference page, the search
 KINDS = ["start/objects-and-apis", "labs/09-workqueue", "practice/drills", "reference/status", "reference/api/check"]
 MOST_STOPS = 400
@@ -108,14 +112,14 @@ def on_a_phone(browser: Browser, book_html: Path, request: pytest.FixtureRequest
         yield visit
 
 
-@pytest.mark.parametrize("on_a_laptop", PAGES, indirect=True)
+@pytest.mark.parametrize("on_a_laptop", OPENED, indirect=True)
 def test_a_page_loads_without_another_host_or_an_error(on_a_laptop: Visit) -> None:
     assert on_a_laptop.page.locator("article h1").count() == 1
     settled(on_a_laptop.page, late_ms=500)
     assert on_a_laptop.complaints() == []
 
 
-@pytest.mark.parametrize("on_a_laptop", [*PAGES, *MADE_BY_SPHINX], indirect=True)
+@pytest.mark.parametrize("on_a_laptop", [*OPENED, *MADE_BY_SPHINX], indirect=True)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_page_has_no_accessibility_violation(on_a_laptop: Visit, theme: Literal["light", "dark"]) -> None:
     page = on_a_laptop.page
@@ -123,17 +127,17 @@ def test_a_page_has_no_accessibility_violation(on_a_laptop: Visit, theme: Litera
     page.emulate_media(color_scheme=theme)
     page.wait_for_function(THEME_IS, arg=theme)
     page.evaluate(COLOURS_CHANGED)
-    assert axe_violations(page) == []
+    assert axe_violations(page, colours_only=theme == "dark") == []
 
 
-@pytest.mark.parametrize("on_a_phone", PAGES, indirect=True)
+@pytest.mark.parametrize("on_a_phone", OPENED, indirect=True)
 def test_a_page_loads_from_the_disk_without_an_error(on_a_phone: Visit) -> None:
     assert on_a_phone.page.locator("article h1").count() == 1
     settled(on_a_phone.page, late_ms=500)
     assert on_a_phone.complaints() == []
 
 
-@pytest.mark.parametrize("on_a_phone", [*PAGES, *MADE_BY_SPHINX], indirect=True)
+@pytest.mark.parametrize("on_a_phone", [*OPENED, *MADE_BY_SPHINX], indirect=True)
 def test_a_page_fits_a_phone_and_large_text(on_a_phone: Visit) -> None:
     page = on_a_phone.page
     settled(page)

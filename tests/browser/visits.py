@@ -37,6 +37,7 @@ NARROW = {"phone": PHONE, "zoom 200 %": (640, 450), "zoom 400 %": (320, 225)}
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+COLOUR_RULES = ["color-contrast", "link-in-text-block"]
 FOCUSED = """(() => {
   let a = document.activeElement;
   while (a.shadowRoot?.activeElement) a = a.shadowRoot.activeElement;
@@ -120,11 +121,16 @@ def focused(page: Page) -> tuple[str, float]:
     return str(name), float(outline)
 
 
-def axe_violations(page: Page, scope: str | None = None, *, best_practice: bool = False) -> list[str]:
-    """What axe-core finds against WCAG 2.1 A and AA in the page, or in the part that a CSS selector names."""
+def axe_violations(
+    page: Page, scope: str | None = None, *, best_practice: bool = False, colours_only: bool = False
+) -> list[str]:
+    """What axe-core finds against WCAG 2.1 A and AA in the page, or in the part that a CSS selector names.
+
+    `colours_only`: by the rules that another theme can break, on a page that was judged by all of them before.
+    """
     if not page.evaluate("typeof window.axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    tags = [*RULES, *(["best-practice"] if best_practice else [])]
+    tags = COLOUR_RULES if colours_only else [*RULES, *(["best-practice"] if best_practice else [])]
     options = json.dumps({"runOnly": tags, "preload": False})  # preload fetches style sheets, which file:// forbids
     call = f"axe.run({json.dumps(scope) if scope else 'document'}, {options})"
     found: list[dict[str, Any]] = page.evaluate(call)["violations"]

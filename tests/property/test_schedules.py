@@ -12,7 +12,7 @@ from k8slab.sim import Hold
 from tests.counts import examples
 from tests.deployments import created_pods, life, verdict
 
-SEEDS = examples(204, 2_000)
+SEEDS = examples(108, 1_200)
 CHUNK = 12
 LATENCIES = ("none", "lan", "slow-watch")
 ORDERS = ("shuffle", "priority", "holds")
