@@ -16,6 +16,7 @@ from k8slab.drill.failed_scheduling import failed_scheduling
 from k8slab.drill.filters import filters
 from k8slab.drill.hpa import hpa
 from k8slab.drill.mvcc import mvcc
+from k8slab.drill.node_autoscaling import node_autoscaling
 from k8slab.drill.preemption import preemption
 from k8slab.drill.quantities import quantities
 from k8slab.drill.raft import raft
@@ -45,6 +46,7 @@ TOPICS: dict[str, Generator] = {
     "mvcc": mvcc,
     "addresses": addresses,
     "hpa": hpa,
+    "node-autoscaling": node_autoscaling,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
 
@@ -65,6 +67,7 @@ TITLES: dict[str, str] = {
     "mvcc": "etcd's revisions",
     "addresses": "Addresses",
     "hpa": "Replicas by the load",
+    "node-autoscaling": "Nodes by the requests",
 }
 """The topics' names for a page."""
 

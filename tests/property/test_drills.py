@@ -23,6 +23,7 @@ from tests.property import (
     drill_twins_admission,
     drill_twins_etcd,
     drill_twins_node,
+    drill_twins_node_autoscaling,
     drill_twins_scaling,
     drill_twins_scheduling,
 )
@@ -33,6 +34,7 @@ TWINS = (
     | drill_twins_admission.TWINS
     | drill_twins_etcd.TWINS
     | drill_twins_node.TWINS
+    | drill_twins_node_autoscaling.TWINS
     | drill_twins_scaling.TWINS
     | drill_twins_scheduling.TWINS
 )

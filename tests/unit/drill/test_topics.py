@@ -11,6 +11,7 @@ def test_the_topics_are_those_of_the_book() -> None:
     assert list(TOPICS) == [
         "quantities", "selectors", "requests-qos", "resource-version", "admission", "workqueue-delays", "rollout",
         "filters", "scores", "failed-scheduling", "preemption", "eviction", "raft", "mvcc", "addresses", "hpa",
+        "node-autoscaling",
     ]  # fmt: skip
 
 
@@ -22,7 +23,7 @@ def test_an_exercise_knows_its_topic_and_seed() -> None:
 
 
 def test_an_unknown_topic_is_told_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"topic 'paxos': expected one of quantities, selectors, .*, hpa"):
+    with pytest.raises(ValueError, match=r"topic 'paxos': expected one of quantities, selectors, .*, node-autoscaling"):
         drill("paxos")
 
 
