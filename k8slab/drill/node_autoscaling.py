@@ -98,8 +98,9 @@ def _estimate(rng: random.Random) -> Draft:
         1: "It does not buy one and look again: it estimates.",
     }
     return Draft(
-        f"{count} Pods of a Deployment wait, each asks for {each}m of CPU. The only node group has no node; its machines "
-        f"have {cpus} CPUs, all for Pods.{extra} By how many nodes does the Cluster Autoscaler grow it in this round?",
+        f"{count} Pods of a Deployment wait, each asks for {each}m of CPU. The only node group has no node; its "
+        f"machines have {cpus} CPUs, all for Pods.{extra} By how many nodes does the Cluster Autoscaler grow it in this "
+        "round?",
         whole(right, hint, mistakes, unit="nodes"),
         f"{hint} {count} Pods by {room // each}, rounded up: {right}.",
     )
@@ -167,7 +168,7 @@ def _balance(rng: random.Random) -> Draft:
     }
     return Draft(
         f"`--balance-similar-node-groups`; {new} more nodes are wanted, and these three groups are alike:\n\n"
-        f"{table_block(rows, ('GROUP', 'SIZE', 'MAX'))}\n\nWhat are their sizes afterwards? (three numbers, in this order)",
+        f"{table_block(rows, ('GROUP', 'SIZE', 'MAX'))}\n\nWhat are their sizes then? (three numbers, in this order)",
         numbers(right, hint, mistakes),
         f"{hint} What fits into none of them is left out. So: {', '.join(map(str, right))}.",
     )
@@ -207,12 +208,14 @@ def _expander(rng: random.Random) -> Draft:
         pods = [_pod(f"p{n}", cpu, gib * 1_024) for n in range(count)]
         left = {name: _left(name, offers, pods)[0] for name in _WHAT}
     right = left[expander]
-    hint = f"Work out for each group how many nodes it would get and whom they help. {expander} leaves {_WHAT[expander]}."
+    hint = (
+        f"Work out for each group how many nodes it would get and whom they help. {expander} leaves {_WHAT[expander]}."
+    )
     mistakes = [(names, f"That is what {name} leaves: {_WHAT[name]}.") for name, names in left.items()]
     rows = [(o.name, o.cpus, f"{o.gib}Gi", o.most) for o in offers]
     return Draft(
-        f"{count} Pods wait, each asks for {cpu}m of CPU and {gib}Gi of memory. All groups are empty, and their machines "
-        f"keep nothing for themselves:\n\n{table_block(rows, ('GROUP', 'CPUS', 'MEMORY', 'MAX'))}\n\n"
+        f"{count} Pods wait, each asks for {cpu}m of CPU and {gib}Gi of memory. All groups are empty, and their "
+        f"machines keep nothing for themselves:\n\n{table_block(rows, ('GROUP', 'CPUS', 'MEMORY', 'MAX'))}\n\n"
         f"`--expander={expander}`. Which groups are left when it has chosen? (one, or several)",
         name_set(right, [o.name for o in offers], hint, mistakes),
         f"{hint} The nodes: {_left(expander, offers, pods)[1]}. Left: {', '.join(right)}. Of several one is drawn.",
@@ -231,10 +234,10 @@ def _priority(rng: random.Random) -> Draft:
     data = {"data": {"priorities": "\n".join(f"{number}: {rules}" for number, rules in ranks.items())}}
     groups = [(NodeGroupConfig(id, "m"), _machine("m", 4)) for id in ids]
     right = dict(_asked(_mind(groups, expander=("priority",)), [_pod("p", 500)], 0, data).left_by_expander)["priority"]
-    plain = {number: [id for id in ids if any(_plainly(rule) == id for rule in rules)] for number, rules in ranks.items()}
-    by_rank = [
-        [id for id in ids if any(_plainly(rule) in id for rule in ranks[number])] for number in sorted(ranks)
-    ]
+    plain = {
+        number: [id for id in ids if any(_plainly(rule) == id for rule in rules)] for number, rules in ranks.items()
+    }
+    by_rank = [[id for id in ids if any(_plainly(rule) in id for rule in ranks[number])] for number in sorted(ranks)]
     hint = "The highest number of which a regular expression is found in the id, anywhere unless ^ and $ say otherwise."
     mistakes = [
         (ids, "A group that is not of the highest rank, or of none, is not used as long as another one is."),
@@ -242,8 +245,8 @@ def _priority(rng: random.Random) -> Draft:
         (max(plain.items())[1], "They are regular expressions, found anywhere in the id."),
     ]
     return Draft(
-        f"`--expander=priority`, and its ConfigMap says\n\n{yaml_block(ranks)}\n\nOne Pod would fit on a new node of each "
-        f"of the groups {', '.join(f'`{id}`' for id in ids)}. Which groups are left when the expander has chosen?",
+        f"`--expander=priority`, and its ConfigMap says\n\n{yaml_block(ranks)}\n\nOne Pod would fit on a new node of "
+        f"each of the groups {', '.join(f'`{id}`' for id in ids)}. Which groups are left when the expander has chosen?",
         name_set(right, ids, hint, [(names, why) for names, why in mistakes if names]),
         f"{hint} Here: {', '.join(right)}. If no rule matches any group, all stay.",
     )
@@ -256,9 +259,9 @@ def _plainly(rule: str) -> str:
 # -- who may go -------------------------------------------------------------------------------------
 
 _ORDER = (
-    "A DaemonSet's Pod, safe-to-evict true and a finished Pod may go. Then, in this order: nobody's Pod keeps the node; "
-    "one of kube-system without a budget keeps it for its first hour and may go after that; safe-to-evict false, local "
-    "storage and a budget that is used up keep it."
+    "A DaemonSet's Pod, safe-to-evict true and a finished Pod may go. Then, in this order: nobody's Pod keeps the "
+    "node; one of kube-system without a budget keeps it for its first hour and may go after that; safe-to-evict false, "
+    "local storage and a budget that is used up keep it."
 )
 
 
@@ -315,7 +318,10 @@ _GOES = "may go"
 def _blocker(rng: random.Random) -> Draft:
     traits = _traits(rng)
     right = _with(traits) or _GOES
-    options = [_GOES, *(one.value for one in BlockingReason if one.value not in ("ControllerNotFound", "MinReplicasReached"))]
+    options = [
+        _GOES,
+        *(one.value for one in BlockingReason if one.value not in ("ControllerNotFound", "MinReplicasReached")),
+    ]
     mistakes = {}
     for name in traits:
         alone = _with({name: traits[name]}) or _GOES
@@ -331,8 +337,8 @@ def _blocker(rng: random.Random) -> Draft:
     return Draft(
         "All flags of the Cluster Autoscaler have their defaults, and there is room elsewhere. On an almost empty node "
         "runs one Pod, 10 minutes old, of a ReplicaSet, in the namespace `default`, without annotations, volumes or a "
-        f"budget, except for\n\n{table_block(rows, ('WHAT', 'OF THIS POD'))}\n\nDoes it keep the node? Answer `{_GOES}`, "
-        f"or with the reason: {', '.join(f'`{one}`' for one in options[1:])}.",
+        f"budget, except for\n\n{table_block(rows, ('WHAT', 'OF THIS POD'))}\n\nDoes it keep the node? Answer "
+        f"`{_GOES}`, or with the reason: {', '.join(f'`{one}`' for one in options[1:])}.",
         choice(right, options, _ORDER, mistakes, {"no": _GOES, "none": _GOES}),
         f"{right}. {_ORDER} The first rule that says anything decides.",
     )
@@ -350,7 +356,9 @@ def _requested(rng: random.Random) -> Draft:
     cpu, memory = (round(100 * part) for part in exact)
     other, without = _shares(cpus, gib, pods, not ignores), _shares(cpus, gib, pods[1:], ignores)
     hint = "Requests by allocatable, for CPU and for memory; the larger of the two counts, and use does not."
-    flag_says = "The DaemonSet's Pod counts like any other; with the flag it does not, and its share of the node neither."
+    flag_says = (
+        "The DaemonSet's Pod counts like any other; with the flag it does not, and its share of the node neither."
+    )
     mistakes = {
         min(cpu, memory): "That is the smaller one. The larger of CPU and memory counts.",
         (cpu + memory) // 2: "No mean: the larger of CPU and memory counts.",
@@ -365,8 +373,8 @@ def _requested(rng: random.Random) -> Draft:
     flag = "The flag is `--ignore-daemonsets-utilization=true`." if ignores else "The flags have their defaults."
     return Draft(
         f"A node has {cpus} CPUs and {gib}Gi for Pods. {flag} These run there:\n\n"
-        f"{table_block(rows, ('POD', 'OF A', 'CPU', 'MEMORY', 'CPU IN USE'))}\n\nWhat is the node's utilization for the "
-        "Cluster Autoscaler, in percent, rounded?",
+        f"{table_block(rows, ('POD', 'OF A', 'CPU', 'MEMORY', 'CPU IN USE'))}\n\nWhat is the node's utilization for "
+        "the Cluster Autoscaler, in percent, rounded?",
         whole(max(cpu, memory), hint, mistakes, unit="%"),
         f"{hint} CPU {cpu} %, memory {memory} %. Up to 50 % it is a candidate.",
     )
@@ -437,8 +445,8 @@ def _together(rng: random.Random) -> Draft:
         rows = [_Row(name, rng.randint(1, 8), rng.random() < 0.15) for name in "abcd"]
         right = _unneeded(rows)
     hint = (
-        "At most half requested, nobody who must stay, and a place for the Pod. Once a node counts as gone it is no place "
-        "any more, and its Pod takes room where it went."
+        "At most half requested, nobody who must stay, and a place for the Pod. Once a node counts as gone it is no "
+        "place any more, and its Pod takes room where it went."
     )
     shown = [(row.name, row.cpus, "false" if row.stays else "") for row in rows]
     half = [row.name for row in rows if 2 * row.cpus <= 8]
@@ -449,8 +457,8 @@ def _together(rng: random.Random) -> Draft:
     ]
     return Draft(
         "Four nodes of one group, minimum 0, with 8 CPUs each for Pods; on each runs one Pod of a ReplicaSet:\n\n"
-        f"{table_block(shown, ('NODE', 'CPUS', 'SAFE-TO-EVICT'))}\n\nThe Cluster Autoscaler looks at them in this order. "
-        "Which are unneeded together? (Which of several free nodes takes a Pod does not matter here.)",
+        f"{table_block(shown, ('NODE', 'CPUS', 'SAFE-TO-EVICT'))}\n\nThe Cluster Autoscaler looks at them in this "
+        "order. Which are unneeded together? (Which of several free nodes takes a Pod does not matter here.)",
         name_set(right, [row.name for row in rows], hint, mistakes),
         f"{hint} So: {', '.join(right) or 'none'}.",
     )
@@ -497,16 +505,19 @@ def _when(rng: random.Random) -> Draft:
     mistakes = {
         since + unneeded_s: "At exactly that age it is not due yet: more than the time.",
         first + unneeded_s + 20: "The break begins the count anew.",
-        max(since + unneeded_s + 20, grew + after_add_s + 20): "The pause after a scale-up is over at its end: only the "
-        "unneeded time has to be exceeded.",
-        since + unneeded_s + 20: f"It has been unneeded long enough by then. A group grew at {grew} s: that is too lately.",
+        max(
+            since + unneeded_s + 20, grew + after_add_s + 20
+        ): "The pause after a scale-up is over at its end: only the unneeded time has to be exceeded.",
+        since
+        + unneeded_s
+        + 20: f"It has been unneeded long enough by then. A group grew at {grew} s: that is too lately.",
         grew + after_add_s + unneeded_s + 20: "The two do not add up; they are counted side by side.",
         grew + after_add_s: "The pause after the scale-up is over by then. It has not been unneeded long enough.",
     }
     return Draft(
         f"`--scale-down-unneeded-time={unneeded_s}s`, `--scale-down-delay-after-add={after_add_s}s`, and a round every "
-        f"20 s, at 0, 20, 40 … A node is found unneeded from the round at {first} s on.{broken} Another group grew in the "
-        f"round at {grew} s. In the round at which second does the removal of the node begin?",
+        f"20 s, at 0, 20, 40 … A node is found unneeded from the round at {first} s on.{broken} Another group grew in "
+        f"the round at {grew} s. In the round at which second does the removal of the node begin?",
         whole(right, hint, mistakes, unit="s"),
         f"{hint} Unneeded since {since} s, so not before {since + unneeded_s + 20} s; after the scale-up not before "
         f"{grew + after_add_s} s. At {right} s.",
@@ -527,11 +538,12 @@ def _pause(rng: random.Random) -> Draft:
         pauses.append(until - minutes[-1])
     doubled = min(5 * 2 ** (len(minutes) - 1), 30)
     hint = (
-        "5 minutes, then twice as long, 30 at most. A failure during the pause begins it anew with the same length; three "
-        "hours without one, and it begins with 5 again."
+        "5 minutes, then twice as long, 30 at most. A failure during the pause begins it anew with the same length; "
+        "three hours without one, and it begins with 5 again."
     )
     mistakes = {
-        minutes[-1] + doubled: "Not every failure doubles it: one during the pause does not, and after three hours all is "
+        minutes[-1]
+        + doubled: "Not every failure doubles it: one during the pause does not, and after three hours all is "
         "forgotten.",
         minutes[-1] + 5 * 2 ** (len(minutes) - 1): "The longest pause is 30 minutes.",
         minutes[-1] + 5: "After a pause that was over, the next one is twice as long.",
@@ -539,11 +551,12 @@ def _pause(rng: random.Random) -> Draft:
         pauses[-1]: "That is how long. From when does it count?",
     }
     listed = ", ".join(map(str, minutes[:-1]))
+    told = [f"{length} minutes from {at}" for at, length in zip(minutes, pauses, strict=True)]
     return Draft(
-        f"Scale-ups of a node group failed at the minutes {listed} and {minutes[-1]}. The flags have their defaults. Until "
-        "which minute is the group left alone?",
+        f"Scale-ups of a node group failed at the minutes {listed} and {minutes[-1]}. The flags have their defaults. "
+        "Until which minute is the group left alone?",
         whole(until, hint, mistakes),
-        f"{hint} The pauses: {', '.join(f'{length} minutes from {at}' for at, length in zip(minutes, pauses, strict=True))}.",
+        f"{hint} The pauses: {', '.join(told)}.",
     )
 
 

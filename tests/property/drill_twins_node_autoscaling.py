@@ -1,4 +1,4 @@
-"""Second opinions on the drills about node autoscaling: each reads a question as a reader does and works it out by hand.
+"""Second opinions on the drills about node autoscaling: each reads a question as a reader does, and works it out.
 
 Nothing of k8slab is used here. TWINS: (topic, kind) -> function from the question to an answer.
 """
@@ -65,7 +65,9 @@ def balance(question: str) -> str:
 def priority(question: str) -> str:
     ranks = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", question, re.S)[0])
     ids = re.findall(r"`([\w-]+)`", question.rsplit("```", 1)[1])
-    best = {id: max((n for n, rules in ranks.items() if any(re.search(r, id) for r in rules)), default=-1) for id in ids}
+    best = {
+        id: max((n for n, rules in ranks.items() if any(re.search(r, id) for r in rules)), default=-1) for id in ids
+    }
     return ", ".join(id for id in ids if best[id] == max(best.values()))
 
 

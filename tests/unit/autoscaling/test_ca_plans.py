@@ -109,9 +109,7 @@ class TestMinimumSizes:
     """ScaleUpToNodeGroupMinSize."""
 
     def test_the_cap_is_that_of_each_group_by_itself_and_is_told(self) -> None:
-        groups = groups_of(
-            NodeGroupConfig("low", "two", min_size=6, size=1), NodeGroupConfig("other", "two", size=3)
-        )
+        groups = groups_of(NodeGroupConfig("low", "two", min_size=6, size=1), NodeGroupConfig("other", "two", size=3))
         w = CaWorld(groups, max_nodes_total=4, enforce_node_group_min_size=True)
         w.join()
         w.loop()
