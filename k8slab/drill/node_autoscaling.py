@@ -99,8 +99,8 @@ def _estimate(rng: random.Random) -> Draft:
     }
     return Draft(
         f"{count} Pods of a Deployment wait, each asks for {each}m of CPU. The only node group has no node; its "
-        f"machines have {cpus} CPUs, all for Pods.{extra} By how many nodes does the Cluster Autoscaler grow it in this "
-        "round?",
+        f"machines have {cpus} CPUs, all for Pods.{extra} By how many nodes does the Cluster Autoscaler grow it in "
+        "this round?",
         whole(right, hint, mistakes, unit="nodes"),
         f"{hint} {count} Pods by {room // each}, rounded up: {right}.",
     )
