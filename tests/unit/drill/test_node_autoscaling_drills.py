@@ -39,10 +39,10 @@ def test_a_wrong_form_is_told_what_was_expected(kind: str, given: str, says: str
     [
         (("owner", "a DaemonSet"), "may go"),
         (("safe-to-evict   true",), "may go"),
-        (("owner    nobody\n```",), "NotReplicated"),
-        (("kube-system, 10 minutes old\n```",), "UnmovableKubeSystemPod"),
-        (("kube-system, 90 minutes old\n```",), "may go"),
-        (("emptyDir in memory\n```", "volume   emptyDir in"), "may go"),
+        (("OF THIS POD\nowner   nobody\n```",), "NotReplicated"),
+        (("OF THIS POD\nnamespace   kube-system, 10 minutes old\n```",), "UnmovableKubeSystemPod"),
+        (("OF THIS POD\nnamespace   kube-system, 90 minutes old\n```",), "may go"),
+        (("OF THIS POD\nvolume   emptyDir in memory\n```",), "may go"),
     ],
     ids=[
         "a DaemonSet's Pod holds nothing",
