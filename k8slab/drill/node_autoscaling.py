@@ -37,7 +37,7 @@ _CA = "cluster-autoscaler"
 _KEY = "cluster-autoscaler.kubernetes.io/"
 _UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 _NOW_MS = 7_200_000
-_HOUR_AGO, _JUST_NOW = "1970-01-01T00:30:00Z", "1970-01-01T01:50:00Z"
+_HOUR_AGO, _JUST_NOW = "2026-01-01T00:30:00Z", "2026-01-01T01:50:00Z"
 
 
 class _Machine(InstanceType):
