@@ -17,6 +17,7 @@ from k8slab.drill.filters import filters
 from k8slab.drill.gpus import gpus
 from k8slab.drill.hpa import hpa
 from k8slab.drill.mvcc import mvcc
+from k8slab.drill.node_autoscaling import node_autoscaling
 from k8slab.drill.preemption import preemption
 from k8slab.drill.quantities import quantities
 from k8slab.drill.raft import raft
@@ -46,6 +47,7 @@ TOPICS: dict[str, Generator] = {
     "mvcc": mvcc,
     "addresses": addresses,
     "hpa": hpa,
+    "node-autoscaling": node_autoscaling,
     "gpus": gpus,
 }
 """The generators of exercises by topic, as `k8slab drill` names them."""
@@ -67,6 +69,7 @@ TITLES: dict[str, str] = {
     "mvcc": "etcd's revisions",
     "addresses": "Addresses",
     "hpa": "Replicas by the load",
+    "node-autoscaling": "Nodes by the requests",
     "gpus": "GPUs and packed nodes",
 }
 """The topics' names for a page."""

@@ -128,7 +128,7 @@ def largest_first(pods: Iterable[Pod]) -> list[Pod]:
 
 
 ESTIMATE_MISTAKES = (
-    "next-fit", "one", "order", "smallest", "daemons", "size", "max", "needs", "one-each", "stops",
+    "next-fit", "emptiest", "one", "order", "smallest", "daemons", "size", "max", "needs", "one-each", "stops",
 )  # fmt: skip
 
 
@@ -145,6 +145,8 @@ def estimate(pods: Sequence[Pod], group: Group, size: int, wrong: str = "") -> t
         fitting = [index for index, left in enumerate(free) if pod.cpu <= left]
         if wrong == "next-fit":
             fitting = [index for index in fitting if index == len(free) - 1]
+        if wrong == "emptiest":
+            fitting.sort(key=lambda index: -free[index])
         if wrong == "one-each":
             fitting = []
         if not fitting:
@@ -190,12 +192,12 @@ def choose(options: Sequence[Option], wrong: str = "") -> str:
     return min(options, key=CHOICES.get(wrong, waste)).group
 
 
-GROW_MISTAKES = ("coming", "nodes", "alone", "labels", "first", "all", "one")
+GROW_MISTAKES = ("coming", "nodes", "alone", "labels", "first", "all", "one", "empty")
 
 
 def grow(world: World, wrong: str = "") -> str:
     nodes = [] if wrong == "nodes" else world.ready() if wrong == "coming" else list(world.nodes.values())
-    free = {node.name: node.free for node in nodes}
+    free = {node.name: node.group.cpu if wrong == "empty" and node.coming else node.free for node in nodes}
     left = []
     for pod in world.waiting:
         for node in nodes:
@@ -268,7 +270,7 @@ def placing(found: Mapping[str, Node] | None) -> str:
 
 UNNEEDED_MISTAKES = (
     "use", "blockers", "half", "share-ignored", "stay", "no-room", "onto-gone", "each-alone", "places", "after", "own",
-    "daemons",
+    "daemons", "stops", "in-front",
 )  # fmt: skip
 
 
@@ -292,6 +294,8 @@ def unneeded(nodes: Sequence[Node], wrong: str = "") -> str:
             if other.name not in out and (other is not node or wrong == "own")
         ]
         found = place(mine, others)
+        if found is None and wrong == "stops":
+            break
         if found is None and wrong != "places":
             continue
         gone.append(node.name)
@@ -299,7 +303,8 @@ def unneeded(nodes: Sequence[Node], wrong: str = "") -> str:
             continue
         for pod in list(mine):
             if found and pod.name in found:
-                pods[found[pod.name].name].append(pod)
+                there = pods[found[pod.name].name]
+                there.insert(0 if wrong == "in-front" else len(there), pod)
     return " ".join(sorted(gone)) or "none"
 
 
@@ -325,16 +330,18 @@ class Timer:
         self.since = {**self.since, **kept} if self.wrong == "break" else kept
         left = {group.name: world.size(group.name) - group.least for group in world.groups.values()}
         found = []
-        for name in names:
+        for name in sorted(names, key=lambda one: self.since[one]) if self.wrong == "oldest" else names:
             group, waited = world.nodes[name].group.name, now - self.since[name]
             late = waited > UNNEEDED_S or self.wrong == "at-once" or (self.wrong == "exactly" and waited >= UNNEEDED_S)
+            if self.wrong == "young-count" and not late:
+                left[group] -= 1
             if late and (left[group] > 0 or self.wrong == "min"):
                 left[group] -= self.wrong != "min-each"
                 found.append(name)
         return " ".join(sorted(found)) or "none"
 
 
-TIMER_MISTAKES = ("exactly", "at-once", "break", "min-each", "min", "never")
+TIMER_MISTAKES = ("exactly", "at-once", "break", "min-each", "min", "never", "young-count", "oldest")
 
 
 # -- judges ----------------------------------------------------------------------------------------
@@ -426,6 +433,7 @@ def some_groups(rng: random.Random, number: int, *, daemons: float = 0.4) -> lis
         has = rng.choice(("-", "-", "ssd"))
         cpu, least, most = rng.randint(4, 9), rng.randint(0, 2), rng.randint(2, 7)
         ops.append(("group", f"g{index}", str(cpu), str(least), str(most), str(share), has))
+    rng.shuffle(ops)
     return ops
 
 
@@ -433,15 +441,16 @@ def backlog(rng: random.Random, number: int) -> list[Op]:
     return [
         ("pod", f"p{index}", "-", "web", str(rng.choice((1, 2, 2, 3, 3, 4, 5))), "1",
          rng.choice(("-", "-", "-", "ssd")), "-")
-        for index in range(1, number + 1)
+        for index in rng.sample(range(1, number + 1), number)
     ]  # fmt: skip
 
 
 def crowd(rng: random.Random, nodes: int, groups: int, *, most: int = 3, marks: float = 0.1) -> list[Op]:
     ops: list[Op] = []
-    for index in range(1, nodes + 1):
+    for index in rng.sample(range(1, nodes + 1), nodes):
         ops.append(("node", f"n{index}", f"g{rng.randint(1, groups)}", "ready"))
-        for number in range(1, rng.randint(0, most) + 1):
+        count = rng.randint(0, most)
+        for number in rng.sample(range(1, count + 1), count):
             cpu = rng.choice((1, 1, 1, 2, 2, 3))
             owner = "-" if rng.random() < marks / 2 else rng.choice(("web", "db"))
             mark = rng.choice(("disk", "safe", "unsafe", "disk+safe")) if rng.random() < marks else "-"
@@ -496,6 +505,7 @@ def emptying(rng: random.Random) -> list[Op]:
 def waiting(rng: random.Random) -> list[Op]:
     ops = some_groups(rng, 2)
     names = [f"n{index}" for index in range(1, rng.randint(3, 6))]
+    rng.shuffle(names)
     ops += [("node", name, f"g{rng.randint(1, 2)}", "ready") for name in names]
     now, out = rng.randint(0, 50), ""
     for _ in range(rng.randint(3, 6)):
@@ -541,6 +551,9 @@ LAB = LabSpec(
                 "pod c - web 1 1 - -; estimate g",
                 "a label": "group g 4 0 9 0 -; group s 4 0 9 0 ssd; pod a - web 1 1 ssd -; pod b - web 1 1 - -; "
                 "estimate g; estimate s",
+                "two with room": "group g 8 0 2 0 -; pod a - web 5 1 - -; pod b - web 4 1 - -; pod c - web 3 1 - -; "
+                "pod d - web 2 1 - -; pod e - web 2 1 - -; estimate g",
+                "equals in their order": "group g 4 0 1 0 -; pod b - web 3 1 - -; pod a - web 3 1 - -; estimate g",
             },
             packing,
             {
@@ -552,6 +565,7 @@ LAB = LabSpec(
                 "max": ["The group has a maximum."],
                 "size": ["The nodes that the group has already count towards its maximum."],
                 "needs": ["A Pod that needs a label fits on no node of a group without it."],
+                "emptiest": ["The first of the new nodes with room, not the emptiest: that one is for a larger Pod."],
                 "next-fit": ["Look at all the new nodes, not only at the last one."],
                 "one-each": ["A new node has room for more than one Pod."],
                 "stops": ["A Pod that finds no place does not end it: a smaller one may still find one."],
@@ -611,6 +625,17 @@ LAB = LabSpec(
                 "nobody helps": "group a 4 0 9 0 -; pod p - web 5 1 - -; grow",
                 "what is taken": "group a 4 0 9 1 -; node n1 a ready; pod o n1 web 2 1 - -; pod p - web 2 1 - -; grow",
                 "nobody waits": "group a 4 0 9 0 -; grow",
+                "groups in their order": "group b 4 0 9 0 -; group a 4 0 9 0 -; pod p - web 3 1 - -; grow",
+                "nodes in their order": "group a 4 0 2 0 -; group b 8 0 9 0 -; node n2 a ready; node n1 b ready; "
+                "pod p - web 3 1 - -; pod q - web 6 1 - -; grow",
+                "pods in their order": "group a 4 0 9 0 -; group b 2 0 9 0 -; node n1 a ready; pod p - web 2 1 - -; "
+                "pod q - web 3 1 - -; grow",
+                "some are helped": "group s 4 0 1 0 -; group b 6 0 9 0 -; pod p - web 3 1 - -; pod q - web 3 1 - -; "
+                "pod r - web 3 1 - -; pod t - web 3 1 - -; grow",
+                "one large, two small": "group s 4 0 1 0 ssd; group b 2 0 9 0 -; pod p - web 4 1 ssd -; "
+                "pod q - web 1 1 - -; pod r - web 1 1 - -; grow",
+                "daemons of what is coming": "group a 4 0 9 1 -; group b 9 0 9 0 -; node n1 a coming; "
+                "pod p - web 4 1 - -; grow",
             },
             growing,
             {
@@ -622,6 +647,7 @@ LAB = LabSpec(
                 "first": ["Several groups help. Which one wastes least?"],
                 "all": ["Whoever has found a place on a node does not need one on a new node."],
                 "one": ["As many as the estimate says, at once."],
+                "empty": ["On the node that is coming daemons will run, too."],
                 "": [
                     "Take the Pods that fit out of the list; estimate the rest for every group; choose.",
                     "An option's used: the CPUs of the Pods that the estimate has placed, nobody else's.",
@@ -674,6 +700,12 @@ LAB = LabSpec(
                 "pod a n1 web 1 1 ssd -; place n1; node n3 s ready; place n1",
                 "daemons": "group g 4 0 9 1 -; node n1 g ready; place n1; node n2 g ready; "
                 "pod a n1 web 3 1 - -; place n1",
+                "nodes in their order": "group g 4 0 9 0 -; node n1 g ready; node n3 g ready; node n2 g ready; "
+                "pod a n1 web 2 2 - -; place n1",
+                "the first, not the fullest": "group g 4 0 9 0 -; node n1 g ready; node n2 g ready; node n3 g ready; "
+                "pod a n1 web 2 2 - -; pod c n3 web 2 2 - -; place n1",
+                "equals in their order": "group g 4 0 9 0 -; node n1 g ready; node n2 g ready; node n3 g ready; "
+                "pod b n1 web 2 2 - -; pod a n1 web 2 2 - -; pod c n2 web 2 2 - -; place n1",
             },
             moving,
             {
@@ -717,6 +749,13 @@ LAB = LabSpec(
                 "moved on": "group g 8 0 9 0 -; group big 16 0 9 0 -; node n1 g ready; node n2 big ready; "
                 "node n3 big ready; pod a n1 web 3 3 - -; pod b n2 web 6 6 - -; pod c n3 web 7 7 - -; unneeded",
                 "daemons count": "group g 4 0 9 1 -; node n1 g ready; node n2 g ready; pod a n1 web 2 2 - -; unneeded",
+                "nodes in their order": "group g 8 0 9 0 -; node n2 g ready; node n1 g ready; pod a n2 web 3 3 - -; "
+                "pod b n1 web 3 3 - -; unneeded",
+                "a no in between": "group s 8 0 9 0 ssd; group g 8 0 9 0 -; node n1 s ready; node n2 g ready; "
+                "pod a n1 web 2 2 ssd -; pod b n2 web 1 1 - -; unneeded",
+                "behind those there": "group s 4 0 9 0 ssd; group g 4 0 9 0 -; node n1 s ready; node n2 s ready; "
+                "node n3 s ready; node n4 g ready; pod a n1 web 2 2 ssd -; pod b n2 web 2 2 - -; "
+                "pod c n3 web 2 2 - unsafe; pod d n4 web 2 2 - unsafe; unneeded",
                 "all empty": "group g 8 0 9 1 -; node n1 g ready; node n2 g ready; unneeded",
             },
             emptying,
@@ -739,6 +778,8 @@ LAB = LabSpec(
                 "after": ["The share is that of the nodes as they are, before anybody moves."],
                 "own": ["A node is not among the others: its Pods cannot stay."],
                 "daemons": ["The share counts the daemons too."],
+                "stops": ["A node that has to stay does not end it: a later one may go."],
+                "in-front": ["Of equals the first in the list: who moved there stands behind those that were there."],
                 "": [
                     "Keep for every node who is there in thought, and who is gone.",
                     "place({**node, 'pods': those in thought}, the others that are not gone), then move them.",
@@ -759,6 +800,9 @@ LAB = LabSpec(
                 "both": "group g 4 1 9 0 -; node n1 g ready; node n2 g ready; due 0 n1 n2; due 700 n1 n2",
                 "two groups": "group g 4 0 9 0 -; group h 4 1 9 0 -; node n1 h ready; node n2 g ready; due 0 n1 n2; "
                 "due 700 n1 n2",
+                "one is young": "group g 4 1 9 0 -; node n1 g ready; node n2 g ready; due 0 n2; due 601 n1 n2",
+                "the order of the list": "group g 4 1 9 0 -; node n1 g ready; node n2 g ready; due 0 n2; "
+                "due 100 n1 n2; due 800 n1 n2",
             },
             waiting,
             {
@@ -768,6 +812,8 @@ LAB = LabSpec(
                 "break": ["Whoever was needed in between begins anew. Keep only those that are unneeded now."],
                 "min": ["The group has a minimum."],
                 "min-each": ["Two are removed in this round. How many are left then?"],
+                "young-count": ["A node that is not due takes nobody's turn: only what is removed counts."],
+                "oldest": ["In the order of the list, not of age."],
                 "never": ["What do you return for the next time? You are handed it again as since."],
                 "": ["since = {name: since.get(name, now) for name in unneeded}; then count what each group has left."],
             },

@@ -12,7 +12,6 @@ import yaml
 from playwright.sync_api import Browser
 
 from k8slab.drill import TITLES, DrillCard
-from tests.counts import SOAK
 from tests.browser.visits import (
     LAPTOP,
     NARROW,
@@ -24,6 +23,7 @@ from tests.browser.visits import (
     settled,
     widgets_drawn,
 )
+from tests.counts import SOAK
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST_BYTES = 1_500_000

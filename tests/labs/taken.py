@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from k8slab.lab import Lab, Limits, Report, Runner, parse_script, replay, verify
+from k8slab.lab import Lab, Limits, Op, Report, Runner, parse_script, replay, verify
 
 __all__ = ["Taken"]
 
@@ -26,10 +28,17 @@ class Taken:
         assert self.lab.solution.count(old) == 1
         return self.lab.solution.replace(old, new)
 
-    def answers(self, check: str, script: str, code: str = "") -> list[Any]:
+    def script(self, check: str, seed: int) -> list[Op]:
+        """One of the schedules that a check makes for itself."""
+        generate = self.lab.spec.check(check).generate
+        assert generate is not None
+        return list(generate(random.Random(seed)))
+
+    def answers(self, check: str, script: str | Sequence[Op], code: str = "") -> list[Any]:
         """What the solution, or `code`, answers to each step."""
         one = self.lab.spec.check(check)
-        played = replay(self.lab, code or self.lab.solution, one, parse_script(script), runner=self.runner)
+        steps = parse_script(script) if isinstance(script, str) else tuple(script)
+        played = replay(self.lab, code or self.lab.solution, one, steps, runner=self.runner)
         return [step.result for step in played.record.steps]
 
     def passed_without(self, *methods: str) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -26,16 +25,6 @@ from tests.labs.taken import Taken
 LAB = find_lab("15")
 TAKEN = Taken(LAB, InProcessRunner())
 MI, SECOND = 1 << 20, 1_000_000_000
-
-
-def script_of(check: str, seed: int) -> list[Op]:
-    generate = LAB.spec.check(check).generate
-    assert generate is not None
-    return list(generate(random.Random(seed)))
-
-
-def answers(check: str, script: list[Op]) -> list[Any]:
-    return TAKEN.answers(check, "; ".join(" ".join(op) for op in script))
 
 
 # -- against the package ---------------------------------------------------------------------------
@@ -86,8 +75,8 @@ class Twin:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_the_order_is_that_of_the_kubelet(seed: int) -> None:
-    script, twin = script_of("ranks-by-three-questions", seed), Twin()
-    for op, said in zip(script, answers("ranks-by-three-questions", script), strict=True):
+    script, twin = TAKEN.script("ranks-by-three-questions", seed), Twin()
+    for op, said in zip(script, TAKEN.answers("ranks-by-three-questions", script), strict=True):
         twin.take(op)
         if op[0] == "order":
             ranking = rank(twin.pods.values(), twin.stats, MEMORY_CRITERIA)
@@ -96,9 +85,9 @@ def test_the_order_is_that_of_the_kubelet(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_crossed_is_what_the_kubelet_finds_met(seed: int) -> None:
-    script, twin = script_of("crosses-below", seed), Twin()
+    script, twin = TAKEN.script("crosses-below", seed), Twin()
     names = [op[1] for op in script if op[0] == "threshold"]
-    for op, said in zip(script, answers("crosses-below", script), strict=True):
+    for op, said in zip(script, TAKEN.answers("crosses-below", script), strict=True):
         twin.take(op)
         if op[0] == "crossed":
             seen = {"memory.available": Observation(mebibytes(op[1]), mebibytes("4096"))}
@@ -125,10 +114,10 @@ def apart(script: list[Op]) -> bool:
 def test_from_look_to_look_it_does_what_the_package_does(check: str) -> None:
     compared = 0
     for seed in range(80):
-        script, twin = script_of(check, seed), Twin()
+        script, twin = TAKEN.script(check, seed), Twin()
         if not unlike(script) or not apart(script):
             continue
-        for op, said in zip(script, answers(check, script), strict=True):
+        for op, said in zip(script, TAKEN.answers(check, script), strict=True):
             twin.take(op)
             if op[0] == "look":
                 assert said == twin.look(op[1], op[2]), (seed, op)

@@ -18,16 +18,6 @@ TAKEN = Taken(LAB, InProcessRunner())
 LABELS = {"-": {}, "ssd": {"disk": "ssd"}}
 
 
-def script_of(check: str, seed: int) -> list[Op]:
-    generate = LAB.spec.check(check).generate
-    assert generate is not None
-    return list(generate(random.Random(seed)))
-
-
-def answers(check: str, script: list[Op]) -> list[Any]:
-    return TAKEN.answers(check, "; ".join(" ".join(op) for op in script))
-
-
 # -- against the package ---------------------------------------------------------------------------
 
 
@@ -44,12 +34,12 @@ def pod_of(op: Op) -> Object:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_estimate_is_that_of_the_autoscaler(seed: int) -> None:
-    script = script_of("packs-the-largest-first", seed)
+    script = TAKEN.script("packs-the-largest-first", seed)
     pods = [pod_of(op) for op in script if op[0] == "pod"]
     cpus = {op[1]: int(op[4]) for op in script if op[0] == "pod"}
     sizes = {name: sum(op[:1] == ("node",) and op[2] == name for op in script) for name in ("g1", "g2")}
     groups = {op[1]: op for op in script if op[0] == "group"}
-    for op, said in zip(script, answers("packs-the-largest-first", script), strict=True):
+    for op, said in zip(script, TAKEN.answers("packs-the-largest-first", script), strict=True):
         if op[0] != "estimate":
             continue
         _, name, cpu, _, most, daemons, has = groups[op[1]]
@@ -86,7 +76,7 @@ def test_who_keeps_a_node_is_whom_the_autoscaler_leaves(owner: str, mark: str) -
     world.place(pod_of(script[3]), first)
     world.place(pod_of(script[4]), second)
     world.loop()
-    said = answers("knows-who-stays", [*script, ("blocks", "a")])[-1]
+    said = TAKEN.answers("knows-who-stays", [*script, ("blocks", "a")])[-1]
     assert (first in world.ca.planner.unneeded) == (said == "may go")
 
 
@@ -105,7 +95,7 @@ def test_as_many_nodes_are_unneeded_as_for_the_autoscaler_where_order_decides_no
         if op[0] == "pod":
             world.place(pod_of(op), names[op[2]])
     world.loop()
-    said = answers("empties-nodes-together", [*script, ("unneeded",)])[-1]
+    said = TAKEN.answers("empties-nodes-together", [*script, ("unneeded",)])[-1]
     assert len(world.ca.planner.unneeded) == len([] if said == "none" else said.split())
 
 

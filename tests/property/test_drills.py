@@ -24,6 +24,7 @@ from tests.property import (
     drill_twins_etcd,
     drill_twins_gpus,
     drill_twins_node,
+    drill_twins_node_autoscaling,
     drill_twins_scaling,
     drill_twins_scheduling,
 )
@@ -35,6 +36,7 @@ TWINS = (
     | drill_twins_etcd.TWINS
     | drill_twins_gpus.TWINS
     | drill_twins_node.TWINS
+    | drill_twins_node_autoscaling.TWINS
     | drill_twins_scaling.TWINS
     | drill_twins_scheduling.TWINS
 )

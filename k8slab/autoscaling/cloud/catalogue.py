@@ -122,6 +122,8 @@ def catalogue(seed: int | str = 0, zones: Sequence[str] = ZONES) -> tuple[Instan
     """
     if not zones:
         raise ValueError("zones: none, expected at least one")
+    if isinstance(zones, str) or len(set(zones)) != len(zones):
+        raise ValueError(f"zones: {zones!r}: expected names that differ")
     rows = [*_general_rows(), *_special_rows(), *_burstable_rows(), *_gpu_rows()]
     return tuple(sorted((_instance_type(row, seed, zones) for row in rows), key=lambda one: one.name))
 

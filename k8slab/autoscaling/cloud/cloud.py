@@ -23,7 +23,7 @@ from k8slab.autoscaling.cloud.errors import (
     LaunchFailedError,
     QuotaExceededError,
 )
-from k8slab.autoscaling.cloud.instance_types import ON_DEMAND, SPOT, InstanceType, Pool, check_instance_types
+from k8slab.autoscaling.cloud.instance_types import QUOTAS, SPOT, InstanceType, Pool, check_instance_types
 from k8slab.autoscaling.cloud.instances import (
     CloudEvent,
     Instance,
@@ -115,9 +115,10 @@ class Cloud:
         self._count = 0
         self._now_ms = 0
         for quota, limit in self._quotas.items():
-            kind = quota.rpartition("/")[2]
-            if kind not in (ON_DEMAND, SPOT) or limit < 0:
-                raise ValueError(f"quotas: {quota!r}: {limit}: expected NAME/on-demand or NAME/spot, and 0 or more")
+            if quota not in QUOTAS:
+                raise ValueError(f"quotas: {quota!r}: expected one of {', '.join(QUOTAS)}")
+            if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+                raise ValueError(f"quotas: {quota}: {limit!r}, expected a whole number, 0 or more")
         for pool, limit in (capacity or {}).items():
             self.set_capacity(pool, limit)
 
@@ -128,8 +129,8 @@ class Cloud:
         self.price(pool)
         if limit is None:
             self._capacity.pop(pool, None)
-        elif limit < 0:
-            raise ValueError(f"capacity of {pool}: {limit}, expected 0 or more")
+        elif isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise ValueError(f"capacity of {pool}: {limit!r}, expected a whole number, 0 or more")
         else:
             self._capacity[pool] = limit
 
@@ -163,7 +164,7 @@ class Cloud:
 
     def _quota_of(self, pool: Pool) -> tuple[str, int]:
         found = self.instance_types[pool.instance_type]
-        return f"{found.quota}/{pool.capacity_type}", found.milli_cpu // 1_000
+        return f"{found.quota}/{pool.capacity_type}", -(-found.milli_cpu // 1_000)
 
     # -- the API ------------------------------------------------------------------------------------
 
@@ -260,11 +261,11 @@ class Cloud:
 
     def step(self, now_ms: int) -> tuple[CloudEvent, ...]:
         """Do all that is due until `now_ms`, and say what happened, each with its moment."""
+        self._turn_to(now_ms)
         events: list[CloudEvent] = []
         while self._due and self._due[0][0] <= now_ms:
             at_ms, kind, _, instance_id = heapq.heappop(self._due)
             events += self._carry_out(_Step(kind), self.instances[instance_id], at_ms)
-        self._turn_to(now_ms)
         return tuple(events)
 
     def _turn_to(self, now_ms: int) -> None:

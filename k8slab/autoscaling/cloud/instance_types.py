@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["GIB", "MIB", "ON_DEMAND", "SPOT", "InstanceType", "Offering", "Pool", "check_instance_types"]
+__all__ = ["GIB", "MIB", "ON_DEMAND", "QUOTAS", "SPOT", "InstanceType", "Offering", "Pool", "check_instance_types"]
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -20,6 +20,11 @@ SPOT = "spot"
 _EVICTION_THRESHOLD = 100 * MIB
 _CPU_STEPS = ((1_000, 60), (1_000, 10), (2_000, 5))  # (so many milli-CPU, per mille of them that are reserved)
 _CPU_REST_PER_10_000 = 25
+_STANDARD = "standard"
+_OWN_QUOTAS = ("g", "p", "x", "u")
+
+QUOTAS = tuple(f"{name}/{kind}" for name in (_STANDARD, *_OWN_QUOTAS) for kind in (ON_DEMAND, SPOT))
+"""What an account may be limited in: CPUs of a family of types, bought in one way."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -125,11 +130,12 @@ class InstanceType:
     @property
     def quota(self) -> str:
         """The quota that its CPUs count against: `standard`, or the letter of a family that has its own."""
-        return self.category if self.category in ("g", "p", "x", "u") else "standard"
+        return self.category if self.category in _OWN_QUOTAS else _STANDARD
 
 
 def check_instance_types(types: Iterable[InstanceType]) -> Mapping[str, InstanceType]:
-    """The types by name, in their order. ValueError: an empty catalogue, a name that is there twice, impossible sizes.
+    """The types by name, in their order. ValueError: an empty catalogue, a name that is there twice, impossible sizes,
+    a type that is sold nowhere, or twice in one way, a price that is no whole number.
 
     >>> check_instance_types([])
     Traceback (most recent call last):
@@ -139,18 +145,39 @@ def check_instance_types(types: Iterable[InstanceType]) -> Mapping[str, Instance
     for one in types:
         if not isinstance(one, InstanceType):
             raise TypeError(f"instance types: {one!r}: expected an InstanceType")
+        if not isinstance(one.name, str) or not one.name:
+            raise ValueError(f"instance types: name {one.name!r}, expected a text")
         if one.name in found:
             raise ValueError(f"instance types: {one.name} is there twice, expected distinct names")
         for field in ("milli_cpu", "memory", "pods"):
-            if getattr(one, field) <= 0:
-                raise ValueError(f"instance type {one.name}: {field} is {getattr(one, field)}, expected more than 0")
-        for offering in one.offerings:
-            where = f"instance type {one.name}, offering in {offering.zone}"
-            if offering.capacity_type not in (ON_DEMAND, SPOT):
-                raise ValueError(f"{where}: capacity_type {offering.capacity_type!r}, expected on-demand or spot")
-            if offering.price_micros < 0:
-                raise ValueError(f"{where}: price_micros is {offering.price_micros}, expected 0 or more")
+            _check_number(f"instance type {one.name}: {field}", getattr(one, field), 1)
+        for field in ("gpus", "gpu_memory", "ephemeral_storage", "local_nvme", "bandwidth_mbps"):
+            _check_number(f"instance type {one.name}: {field}", getattr(one, field), 0)
+        _check_offerings(one)
         found[one.name] = one
     if not found:
         raise ValueError("instance types: none, expected at least one")
     return found
+
+
+def _check_number(what: str, number: object, least: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        more = "more than 0" if least else "0 or more"
+        raise ValueError(f"{what} is {number}, expected a whole number, {more}")
+
+
+def _check_offerings(one: InstanceType) -> None:
+    if not one.offerings:
+        raise ValueError(f"instance type {one.name}: offerings: none, expected at least one")
+    ways: dict[tuple[str, str], None] = {}
+    for offering in one.offerings:
+        if not isinstance(offering.zone, str) or not offering.zone or "/" in offering.zone:
+            raise ValueError(f"instance type {one.name}: zone {offering.zone!r}, expected a name")
+        where = f"instance type {one.name}, offering in {offering.zone}"
+        if offering.capacity_type not in (ON_DEMAND, SPOT):
+            raise ValueError(f"{where}: capacity_type {offering.capacity_type!r}, expected on-demand or spot")
+        _check_number(f"{where}: price_micros", offering.price_micros, 0)
+        way = (offering.zone, offering.capacity_type)
+        if way in ways:
+            raise ValueError(f"{where}: {offering.capacity_type} is there twice, expected each way once")
+        ways[way] = None

@@ -7,7 +7,7 @@ simulator/scheduling/similar_pods.go
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,13 @@ class PodGroup:
         if self.is_schedulable:
             self.errors |= dict.fromkeys(self.schedulable_groups, (reason,))
             self.is_schedulable = False
+
+    def mark_failed(self, groups: Collection[str], reason: str) -> None:
+        """These node groups did not grow: it is unschedulable when it would have fit on no other."""
+        failed = [group for group in self.schedulable_groups if group in groups]
+        if self.is_schedulable and failed:
+            self.errors |= dict.fromkeys(failed, (reason,))
+            self.is_schedulable = len(failed) < len(self.schedulable_groups)
 
 
 def scheduling_key(pod: Object) -> str:

@@ -174,7 +174,7 @@ def parse_priorities(text: str) -> dict[int, list[re.Pattern[str]]]:
     >>> [one.pattern for one in parse_priorities("10: ['.*spot.*']")[10]]
     ['.*spot.*']
     """
-    if not text.strip():
+    if not text:
         raise ValueError(
             f"priority configuration in {PRIORITY_CONFIG_MAP} configmap is empty; please provide valid configuration"
         )
@@ -182,14 +182,19 @@ def parse_priorities(text: str) -> dict[int, list[re.Pattern[str]]]:
         given = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"Can't parse YAML with priorities in the configmap: {_one_line(error)}") from None
-    if not isinstance(given, dict) or not all(
-        isinstance(number, int) and isinstance(rules, list) and all(isinstance(rule, str) for rule in rules)
-        for number, rules in given.items()
-    ):
+    given = {} if given is None else given
+    if not isinstance(given, dict) or not all(_is_ranked(number, rules) for number, rules in given.items()):
         raise ValueError(
             "Can't parse YAML with priorities in the configmap: expected a map of numbers to lists of strings"
         )
-    return {number: [_compiled(number, rule) for rule in rules] for number, rules in given.items()}
+    return {number: [_compiled(number, rule or "") for rule in rules or ()] for number, rules in given.items()}
+
+
+def _is_ranked(number: object, rules: object) -> bool:
+    """As Go reads it: a list that is null has no rules, a rule that is null is the empty one, which matches all."""
+    if isinstance(number, bool) or not isinstance(number, int):
+        return False
+    return rules is None or (isinstance(rules, list) and all(isinstance(rule, str | None) for rule in rules))
 
 
 def _compiled(number: int, rule: str) -> re.Pattern[str]:

@@ -1,8 +1,8 @@
 """Node groups on the simulated cloud: a target size each, and machines that follow it.
 
 A group keeps as many machines as its target says: what is missing is bought at the next `refresh`, in the zone that has
-fewest, or in another; what was taken back is replaced. What cannot be bought stands there as a failed instance until
-the autoscaler deletes it, which takes the target back.
+fewest, or in another; what was taken back is replaced. What cannot be bought stands there as a failed instance, and is
+tried again, until the autoscaler deletes it, which takes the target back (never below the minimum).
 
 Upstream: cluster-autoscaler/cloudprovider/cloud_provider.go (CloudProvider, NodeGroup), cloudprovider/aws
 (auto_scaling_groups.go: placeholders that cannot be fulfilled)
@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from k8slab.api.names import is_dns1123_subdomain, is_qualified_name, is_valid_label_value
 from k8slab.api.objects import Object
 from k8slab.api.tolerations import TAINT_EFFECTS
 from k8slab.autoscaling.cloud import (
     ON_DEMAND,
     SPOT,
     Cloud,
-    CloudError,
     Instance,
     InstanceType,
     LaunchFailedError,
@@ -43,6 +43,8 @@ __all__ = [
 
 OUT_OF_RESOURCES = "OutOfResource"
 OTHER = "Other"
+_LONGEST_ID = 56
+"""A Node's name is the id, a hyphen and up to 6 digits; as the label of its host it may have 63 characters."""
 
 
 class CloudProviderError(Exception):
@@ -92,17 +94,29 @@ class NodeGroupConfig:
     size: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.id:
-            raise ValueError("node group id: '': expected a name")
+        name = self.id if isinstance(self.id, str) else ""
+        if len(name) > _LONGEST_ID or is_dns1123_subdomain(name):
+            raise ValueError(
+                f"node group id: {self.id!r}: expected small letters, digits, '-' and '.', at most {_LONGEST_ID}: its "
+                "nodes are named after it"
+            )
+        for field_name, size in (("min_size", self.min_size), ("max_size", self.max_size), ("size", self.size or 0)):
+            if isinstance(size, bool) or not isinstance(size, int):
+                raise ValueError(f"node group {name}: {field_name}: {size!r}, expected a whole number")
         if self.min_size < 0 or self.max_size < self.min_size:
-            raise ValueError(f"node group {self.id}: sizes {self.min_size}:{self.max_size}, expected 0 <= min <= max")
+            raise ValueError(f"node group {name}: sizes {self.min_size}:{self.max_size}, expected 0 <= min <= max")
         if self.capacity_type not in (ON_DEMAND, SPOT):
-            raise ValueError(f"node group {self.id}: capacity_type {self.capacity_type!r}, expected on-demand or spot")
+            raise ValueError(f"node group {name}: capacity_type {self.capacity_type!r}, expected on-demand or spot")
         if self.size is not None and not 0 <= self.size <= self.max_size:
-            raise ValueError(f"node group {self.id}: size {self.size}, expected 0 to {self.max_size}")
+            raise ValueError(f"node group {name}: size {self.size}, expected 0 to {self.max_size}")
+        self._check_labels_and_taints()
+
+    def _check_labels_and_taints(self) -> None:
         for key, text in self.labels.items():
             if not isinstance(key, str) or not isinstance(text, str):
                 raise ValueError(f"node group {self.id}: labels: {key!r}: {text!r}, expected a text")
+            for problem in is_qualified_name(key) + is_valid_label_value(text):
+                raise ValueError(f"node group {self.id}: labels: {key!r}: {text!r}: {problem}")
         for index, taint in enumerate(self.taints):
             if not _is_taint(taint):
                 effects = ", ".join(TAINT_EFFECTS)
@@ -110,6 +124,8 @@ class NodeGroupConfig:
                     f"node group {self.id}: taints[{index}]: {taint!r}, expected texts for key and value, and one "
                     f"effect of {effects}"
                 )
+            for problem in is_qualified_name(taint["key"]) + is_valid_label_value(taint.get("value") or ""):
+                raise ValueError(f"node group {self.id}: taints[{index}]: {taint!r}: {problem}")
 
 
 def _is_taint(taint: object) -> bool:
@@ -197,6 +213,8 @@ class NodeGroups:
         if found is None:
             raise ValueError(f"node group {config.id}: instance type {config.instance_type!r}: not in the catalogue")
         sold = tuple(dict.fromkeys(o.zone for o in found.offerings if o.capacity_type == config.capacity_type))
+        if not sold:
+            raise ValueError(f"node group {config.id}: {config.instance_type} is sold {config.capacity_type} nowhere")
         for zone in config.zones:
             if zone not in sold:
                 raise ValueError(
@@ -265,7 +283,7 @@ class NodeGroups:
         CloudProviderError: the group is at its minimum, or one is not of this group.
         """
         group = self.groups[group_id]
-        if group.target_size <= group.min_size and not all(id in group.failed for id in provider_ids):
+        if group.target_size <= group.min_size:
             raise CloudProviderError("min size reached, nodes will not be deleted")
         for id in provider_ids:
             if self._group_of.get(id) != group_id and id not in group.failed:
@@ -285,26 +303,32 @@ class NodeGroups:
             self._fill(group, now_ms)
 
     def _fill(self, group: NodeGroup, now_ms: int) -> None:
+        """Buy what is missing; what could not be bought before is tried again first."""
         in_zones = group.in_zones()
+        for id in list(group.failed):
+            error = self._buy(group, in_zones, now_ms)
+            if error is not None:
+                break  # the others ask the same pools
+            del group.failed[id]
         for _ in range(group.target_size - sum(in_zones.values()) - len(group.failed)):
             group.launches += 1
-            try:
-                pools = group.pools(in_zones)
-                if not pools:
-                    raise LaunchFailedError([CloudError(f"{group.instance_type.name} is not sold in this way")])
-                instance = self.cloud.launch(pools, now_ms, {"node-group": group.id}).instance
-            except LaunchFailedError as error:
-                self._fail(group, error)
-                continue
-            self._group_of[instance.provider_id] = group.id
-            self._name_of[instance.provider_id] = f"{group.id}-{instance.id[-6:].lstrip('0') or '0'}"
-            group.instances[instance.provider_id] = instance
-            in_zones[instance.zone] += 1
+            error = self._buy(group, in_zones, now_ms)
+            if error is not None:
+                group.failed[f"k8slab:///i-placeholder-{group.id}-{group.launches}"] = error
 
-    def _fail(self, group: NodeGroup, error: LaunchFailedError) -> None:
-        first = error.errors[0]
-        what = InstanceError(OUT_OF_RESOURCES, "placeholder-cannot-be-fulfilled", f"{first.code}: {first.message}")
-        group.failed[f"k8slab:///i-placeholder-{group.id}-{group.launches}"] = what
+    def _buy(self, group: NodeGroup, in_zones: dict[str, int], now_ms: int) -> InstanceError | None:
+        """One more machine, counted in its zone; or why there is none."""
+        try:
+            instance = self.cloud.launch(group.pools(in_zones), now_ms, {"node-group": group.id}).instance
+        except LaunchFailedError as error:
+            first = error.errors[0]
+            text = f"{first.code}: {first.message}"
+            return InstanceError(OUT_OF_RESOURCES, "placeholder-cannot-be-fulfilled", text)
+        self._group_of[instance.provider_id] = group.id
+        self._name_of[instance.provider_id] = f"{group.id}-{instance.id[-6:].lstrip('0') or '0'}"
+        group.instances[instance.provider_id] = instance
+        in_zones[instance.zone] += 1
+        return None
 
     def check_invariants(self) -> None:
         """Targets lie between 0 and the maximum, and no group has more than it wants."""

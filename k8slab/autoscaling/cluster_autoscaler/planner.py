@@ -23,7 +23,7 @@ from k8slab.autoscaling.cluster_autoscaler.hinting_simulator import HintingSimul
 from k8slab.autoscaling.cluster_autoscaler.node_groups import NodeGroup, NodeGroups
 from k8slab.autoscaling.cluster_autoscaler.node_state import has_scale_down_disabled
 from k8slab.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from k8slab.autoscaling.cluster_autoscaler.pod_state import controller_of, recreatable
+from k8slab.autoscaling.cluster_autoscaler.pod_state import recreatable
 from k8slab.autoscaling.cluster_autoscaler.removal import (
     NodeToBeRemoved,
     RemovalSimulator,
@@ -116,29 +116,17 @@ class Planner:
         for pod in self._tracker.recent_evictions(context.now_ms):
             if not recreatable([pod.pod]):
                 continue
-            missing = self._missing_replicas(pod, context)
-            uid = str((controller_of(pod.pod) or {}).get("uid"))
-            if missing is None or waiting.get(uid, 0) < missing:
+            owner = _known_owner(pod.pod)
+            missing = None if owner is None else _missing_replicas(owner, pod.namespace, context)
+            if missing is not None:
+                uid = str((owner or {}).get("uid"))
+                if waiting.get(uid, 0) >= missing:
+                    continue
                 waiting[uid] = waiting.get(uid, 0) + 1
-                spec = {name: value for name, value in pod.pod["spec"].items() if name != "nodeName"}
-                metadata = {**pod.pod["metadata"], "name": f"{pod.pod['metadata']['name']}-evicted"}
-                pods.append(PodInfo({**pod.pod, "metadata": metadata, "spec": spec}))
+            spec = {name: value for name, value in pod.pod["spec"].items() if name != "nodeName"}
+            metadata = {**pod.pod["metadata"], "name": f"{pod.pod['metadata']['name']}-evicted"}
+            pods.append(PodInfo({**pod.pod, "metadata": metadata, "spec": spec}))
         self._injector.try_schedule_pods(snapshot, pods, break_on_failure=True)
-
-    def _missing_replicas(self, pod: PodInfo, context: DrainContext) -> int | None:
-        """How many Pods the controller still has to make; None: nobody knows, so the place is kept."""
-        owner = controller_of(pod.pod)
-        if owner is None or owner.get("kind") not in _KNOWN_OWNERS or context.controllers is None:
-            return None
-        found = context.controllers.get((str(owner["kind"]), pod.namespace, str(owner.get("name"))))
-        if found is None:
-            return None
-        spec, status = found.get("spec") or {}, found.get("status") or {}
-        if owner["kind"] == "Job":
-            wanted, there = spec.get("parallelism"), status.get("active") or 0
-        else:
-            wanted, there = spec.get("replicas"), status.get("replicas") or 0
-        return max((1 if wanted is None else wanted) - there, 0)
 
     def _sorted(self, names: Sequence[str], snapshot: ClusterSnapshot, context: DrainContext) -> list[str]:
         """Empty Nodes first, then those that were unneeded already, then the rest, each in its order."""
@@ -273,3 +261,28 @@ def _by_group(found: Sequence[NodeToBeRemoved], groups: NodeGroups) -> list[Node
         group: NodeGroup | None = groups.group_of(one.node)
         sorted_out.setdefault("" if group is None else group.id, []).append(one)
     return [one for together in sorted_out.values() for one in together]
+
+
+def _known_owner(pod: Object) -> Object | None:
+    """The first owner of a kind whose replicas can be counted, be it the controller or not."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("kind") in _KNOWN_OWNERS), None)
+
+
+def _missing_replicas(owner: Object, namespace: str, context: DrainContext) -> int | None:
+    """How many Pods the owner still has to make; None: nobody knows, so the place is kept.
+
+    Of a StatefulSet only Pods of its current revision are there; a Job makes no more than its completions need.
+    """
+    found = (context.controllers or {}).get((str(owner["kind"]), namespace, str(owner.get("name"))))
+    if found is None:
+        return None
+    spec, status = found.get("spec") or {}, found.get("status") or {}
+    wanted, there = {
+        "Job": (spec.get("parallelism"), status.get("active")),
+        "StatefulSet": (spec.get("replicas"), status.get("currentReplicas")),
+    }.get(owner["kind"], (spec.get("replicas"), status.get("replicas")))
+    wanted = 1 if wanted is None else wanted
+    if owner["kind"] == "Job" and spec.get("completions") is not None:
+        wanted = min(wanted, spec["completions"] - (status.get("succeeded") or 0))
+    return int(max(wanted - (there or 0), 0))

@@ -248,27 +248,38 @@ class ScaleUpOrchestrator:
         now_ms: int,
         effects: Effects,
     ) -> None:
-        new_nodes = option.node_count
-        most = self._options.max_nodes_total
-        if most and new_nodes + node_count > most:
-            new_nodes = most - node_count
-            effects.status_event("Warning", "MaxNodesTotalReached", f"Max total nodes in cluster reached: {most}")
+        new_nodes = self._capped(option.node_count, node_count, effects)
         status.triggered = option.pods
         if new_nodes < 1:
             status.result = ScaleUpResult.ERROR
+            for pod_group in pod_groups:
+                pod_group.mark_unschedulable(EXECUTION_FAILED)
             return
         similar = self._similar(option.group, fitting, templates, now_ms)
         status.infos = balance([option.group, *similar], new_nodes)
-        status.result = ScaleUpResult.SUCCESSFUL
-        for info in status.infos:
+        failed = self._execute_all(status, now_ms, effects)
+        for pod_group in pod_groups:
+            pod_group.mark_failed(failed, EXECUTION_FAILED)
+
+    def _capped(self, new_nodes: int, there: int, effects: Effects) -> int:
+        """--max-nodes-total: no more than are left of it beside those `there`, which may be none or less."""
+        most = self._options.max_nodes_total
+        if not most or new_nodes + there <= most:
+            return new_nodes
+        effects.status_event("Warning", "MaxNodesTotalReached", f"Max total nodes in cluster reached: {most}")
+        return most - there
+
+    def _execute_all(self, status: ScaleUpStatus, now_ms: int, effects: Effects) -> list[str]:
+        """Carry the plan of `status.infos` out, up to the first group that fails. The ids of those that did not grow:
+        that one, and all that came after it in the plan; groups before it have grown."""
+        for index, info in enumerate(status.infos):
             if not self._execute(info, now_ms, effects):
-                status.result = ScaleUpResult.ERROR
-                for pod_group in pod_groups:
-                    if all(id == info.group.id for id in pod_group.schedulable_groups):
-                        pod_group.mark_unschedulable(EXECUTION_FAILED)
-                status.infos = []
-                return
+                failed = [one.group.id for one in status.infos[index:]]
+                status.result, status.infos = ScaleUpResult.ERROR, []
+                return failed
+        status.result = ScaleUpResult.SUCCESSFUL
         self._registry.recalculate()
+        return []
 
     def _execute(self, info: ScaleUpInfo, now_ms: int, effects: Effects) -> bool:
         group, (new, old) = info.group, (info.new_size, info.current_size)
@@ -287,26 +298,21 @@ class ScaleUpOrchestrator:
         effects.status_event("Normal", "ScaledUpGroup", text)
         return True
 
-    def to_min_size(
-        self, templates: Mapping[str, NodeInfo], node_count: int, now_ms: int, effects: Effects
-    ) -> ScaleUpStatus:
-        """--enforce-node-group-min-size: bring groups that are below their minimum up to it."""
+    def to_min_size(self, templates: Mapping[str, NodeInfo], now_ms: int, effects: Effects) -> ScaleUpStatus:
+        """--enforce-node-group-min-size: bring groups that are below their minimum up to it.
+
+        As upstream, --max-nodes-total caps each group by itself here: what other groups have does not count.
+        """
         status = ScaleUpStatus(ScaleUpResult.NOT_NEEDED)
         for group in self._groups:
-            if group.target_size >= group.min_size or self._registry.scale_up_safety(group.id, now_ms):
+            size = group.target_size
+            if size >= group.min_size or self._registry.scale_up_safety(group.id, now_ms) or group.id not in templates:
                 continue
-            if group.id not in templates:
-                continue
-            new = group.min_size
-            if self._options.max_nodes_total:
-                new = min(new, group.target_size + self._options.max_nodes_total - node_count)
-            if new <= group.target_size:
-                continue
-            info = ScaleUpInfo(group, group.target_size, new)
-            if self._execute(info, now_ms, effects):
-                status.infos.append(info)
-                status.result = ScaleUpResult.SUCCESSFUL
-        self._registry.recalculate()
+            new_nodes = self._capped(group.min_size - size, size, effects)
+            if new_nodes > 0:
+                status.infos.append(ScaleUpInfo(group, size, size + new_nodes))
+        if status.infos:
+            self._execute_all(status, now_ms, effects)
         return status
 
 

@@ -138,7 +138,10 @@ class StaticAutoscaler:
             effects.status_event("Warning", "ClusterUnhealthy", "Cluster is unhealthy")
             return False
         for group_id, ids in self.registry.failed_instances().items():
-            self.groups.delete_nodes(group_id, ids, now_ms)
+            group = self.groups.groups[group_id]
+            above = ids[: max(group.target_size - group.min_size, 0)]
+            if above:
+                self.groups.delete_nodes(group_id, above, now_ms)
         self.registry.recalculate()
         fixed = False
         for group_id, delta in self.registry.sizes_to_fix(now_ms).items():
@@ -190,7 +193,7 @@ class StaticAutoscaler:
         if self.options.scale_down_enabled:
             self._shrink(view, settled, snapshot, forbidden, now_ms, effects, result)
         if self.options.enforce_node_group_min_size:
-            more = self._orchestrator.to_min_size(templates, len(snapshot.node_infos()), now_ms, effects)
+            more = self._orchestrator.to_min_size(templates, now_ms, effects)
             if more.result is ScaleUpResult.SUCCESSFUL:
                 self.last_scale_up_ms = now_ms
 

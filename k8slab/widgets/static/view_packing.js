@@ -16,7 +16,7 @@ register("packing", { label: "Packing", css: `.bin{fill:var(--bg);stroke:var(--r
   const tail = (text, room) => (text.length * 6.6 > room ? "\u2026" + text.slice(-Math.max(2, room / 6.6 - 1)) : text);
   return { update() {
     const P = ctx.state.packing, B = ctx.before.packing, W = ctx.width, thin = W < 560, g = [], few = Object.keys(P.groups).length < 2;
-    const bw = few ? (thin ? 58 : 84) : thin ? 38 : 48, bh = few ? 96 : 64, step = bw + (few ? 16 : 10), row = bh + (few ? 38 : 22), per = Math.max(1, Math.floor(W / step));
+    const bw = few ? (thin ? 62 : 84) : thin ? 38 : 48, bh = few ? 96 : 64, step = bw + (few ? 20 : 10), row = bh + (few ? 38 : 22), per = Math.max(1, Math.floor(W / step));
     let y = 14;
     const waits = Object.keys(P.wait).length;
     g.push(say(0, y, (few ? "" : `${waits} Pod${waits === 1 ? " waits" : "s wait"}. `) + (thin ? "CPU left, memory right" : "Each node: CPU left, memory right, filled from below"), "mute"));

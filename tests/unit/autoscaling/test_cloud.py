@@ -43,6 +43,13 @@ def cloud_of(*types: InstanceType, **options: object) -> Cloud:
     return Cloud(types or (plain_type(),), random.Random(7), timings=STILL, **options)  # type: ignore[arg-type]
 
 
+NAN = float("nan")
+
+
+def sold(*offerings: tuple[str, str, float]) -> InstanceType:
+    return plain_type(offerings=tuple(Offering(*one) for one in offerings))  # type: ignore[arg-type]
+
+
 def names(events: object) -> list[tuple[str, int]]:
     return [(type(event).__name__, event.at_ms) for event in events]  # type: ignore[attr-defined]
 
@@ -189,14 +196,29 @@ class TestRefusals:
                 lambda: cloud_of().launch(Pool("m5.large", "mars", "spot"), 0),
                 "m5.large/mars/spot: this type is not",
             ),
-            (lambda: cloud_of(quotas={"standard": 3}), "quotas: 'standard': 3: expected NAME/on-demand"),
-            (lambda: cloud_of(capacity={A: -1}), "m5.large/region-1a/on-demand: -1, expected 0 or more"),
+            (lambda: cloud_of(quotas={"standard": 3}), "quotas: 'standard': expected one of standard/on-demand, "),
+            (lambda: cloud_of(quotas={"standart/spot": 3}), "quotas: 'standart/spot': expected one of standard/on-"),
+            (lambda: cloud_of(quotas={"standard/spot": -1}), "quotas: standard/spot: -1, expected a whole number"),
+            (lambda: cloud_of(quotas={"standard/spot": NAN}), "quotas: standard/spot: nan, expected a whole number"),
+            (lambda: cloud_of(capacity={A: -1}), "m5.large/region-1a/on-demand: -1, expected a whole number, 0 or"),
+            (lambda: cloud_of(capacity={A: NAN}), "m5.large/region-1a/on-demand: nan, expected a whole number"),
             (lambda: Cloud([], random.Random(1)), "instance types: none"),
             (lambda: cloud_of(plain_type(), plain_type()), "m5.large is there twice"),
-            (lambda: cloud_of(plain_type(cpus=0)), "instance type m5.large: milli_cpu is 0, expected more than 0"),
+            (lambda: cloud_of(plain_type(cpus=0)), "m5.large: milli_cpu is 0, expected a whole number, more than 0"),
+            (lambda: cloud_of(plain_type(memory=NAN)), "m5.large: memory is nan, expected a whole number"),
+            (lambda: cloud_of(plain_type(gpus=-1)), "m5.large: gpus is -1, expected a whole number, 0 or more"),
+            (lambda: cloud_of(replace(plain_type(), name="")), "instance types: name '', expected a text"),
+            (lambda: cloud_of(sold()), "instance type m5.large: offerings: none, expected at least one"),
+            (lambda: cloud_of(sold(("a", "spot", NAN))), "offering in a: price_micros is nan, expected a whole"),
+            (lambda: cloud_of(sold(("a", "spot", -1))), "offering in a: price_micros is -1, expected a whole"),
+            (lambda: cloud_of(sold(("a", "lent", 1))), "offering in a: capacity_type 'lent', expected on-demand or"),
+            (lambda: cloud_of(sold(("", "spot", 1))), "instance type m5.large: zone '', expected a name"),
+            (lambda: cloud_of(sold(("a", "spot", 1), ("a", "spot", 2))), "offering in a: spot is there twice"),
             (lambda: CloudTimings(boot_ms=-1), "boot_ms: -1: expected a number of 0 or more"),
             (lambda: CloudTimings(boot_ms=1, boot_jitter_ms=2), "boot_jitter_ms: 2: expected at most boot_ms, 1"),
             (lambda: catalogue(zones=()), "zones: none"),
+            (lambda: catalogue(zones=("a", "a")), "zones: .*: expected names that differ"),
+            (lambda: catalogue(zones="abc"), "zones: 'abc': expected names that differ"),
         ],
     )
     def test_bad_input_is_named(self, wrong: object, message: str) -> None:
@@ -212,6 +234,15 @@ class TestRefusals:
             cloud.interrupt(instance.id, 1_000)
         with pytest.raises(ValueError, match="time does not go back"):
             cloud.step(999)
+
+    def test_time_that_goes_back_changes_nothing(self) -> None:
+        cloud = cloud_of()
+        instance = cloud.launch(A, 0).instance
+        cloud.launch(B, 5_000)
+        with pytest.raises(ValueError, match="time does not go back"):
+            cloud.step(4_000)
+        assert instance.running_ms is None
+        assert names(cloud.step(5_000)) == [("InstanceRunning", 1_000)]
 
 
 WORDS = st.sampled_from(["launch", "end", "interrupt", "wait"])

@@ -11,6 +11,7 @@ def test_the_topics_are_those_of_the_book() -> None:
     assert list(TOPICS) == [
         "quantities", "selectors", "requests-qos", "resource-version", "admission", "workqueue-delays", "rollout",
         "filters", "scores", "failed-scheduling", "preemption", "eviction", "raft", "mvcc", "addresses", "hpa",
+        "node-autoscaling",
         "gpus",
     ]  # fmt: skip
 
