@@ -593,7 +593,8 @@ LAB = LabSpec(
                 **COMMON,
                 "from-the-start": [
                     "The Pod is gone. Does everybody know? Another Pod may still send packets to its address.",
-                    "Remember what was given last, in a file: last_reserved_ip.0.",
+                    "Remember what was given last, in a file: last_reserved_ip.0. Each call is a process of its own: "
+                    "what a class or a variable remembers is gone with the last one.",
                     "Take the list from behind the last one on, then the rest: free[at:] + free[:at].",
                 ],
                 "from-the-end": ["The search goes forward from the last one given, and begins with the lowest."],

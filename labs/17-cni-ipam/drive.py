@@ -35,11 +35,54 @@ class Folder(dict):
         super().__setitem__(name, content)
 
 
+def _is_data(value, own):
+    """Whether it is what a program remembers: plain values, objects of its `own` classes, and lists of both."""
+    if isinstance(value, dict):
+        return all(_is_data(one, own) for pair in value.items() for one in pair)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(_is_data(one, own) for one in value)
+    plain = (int, float, str, bytes, bytearray, type(None))
+    return isinstance(value, plain) or type(value).__module__ == own
+
+
+class Processes:
+    """Each call of a plugin is a process of its own: it finds what its classes, functions and module held when they
+    were made, and nothing of what an earlier one kept there."""
+
+    def __init__(self, learner):
+        self.name = learner["__name__"]
+        own = [one for one in learner.values() if isinstance(one, type) and one.__module__ == self.name]
+        found = [one for kind in own for one in vars(kind).values()] + list(learner.values())
+        functions = [one for one in found if isinstance(one, type(_is_data)) and one.__globals__ is learner]
+        self.module, self.data = learner, self._data(learner)
+        self.held = [(kind, set(vars(kind)), self._data(vars(kind))) for kind in own]
+        self.usual = [(one, deepcopy(one.__defaults__)) for one in functions if _is_data(one.__defaults__, self.name)]
+
+    def _data(self, owner):
+        return {
+            name: deepcopy(value) for name, value in owner.items() if name[:2] != "__" and _is_data(value, self.name)
+        }
+
+    def start(self):
+        for name in self._data(self.module):
+            del self.module[name]
+        self.module.update(deepcopy(self.data))
+        for kind, names, data in self.held:
+            for name in set(vars(kind)) - names:
+                delattr(kind, name)
+            for name, value in deepcopy(data).items():
+                setattr(kind, name, value)
+        for function, defaults in self.usual:
+            function.__defaults__ = deepcopy(defaults)
+            vars(function).clear()
+
+
 class Player:
     """One network on one node."""
 
     def __init__(self, names):
         self.learner = names
+        self.processes = Processes(names)
         self.files = Folder()
         self.ranges = []
 
@@ -72,6 +115,7 @@ class Player:
     def _plugin(self, who, container, ifname):
         config = self.ipam()
         before = deepcopy(config)
+        self.processes.start()
         plugin = self.learner["HostLocal"](self.files)
         failed, found = "", None
         try:
@@ -110,6 +154,7 @@ class Player:
         elif what == "nameless":
             del config["name"]
         stdin = json.dumps(config)
+        self.processes.start()
         found = self.learner["main"](env, stdin[:-9] if what == "cut" else stdin, self.files)
         if not isinstance(found, (list, tuple)) or len(found) != 2 or type(found[0]) is not int:
             raise TypeError(f"main: expected (exit status, what is printed), found {_short(found)}")

@@ -178,3 +178,52 @@ def test_a_configuration_that_was_changed_is_named() -> None:
 
 def test_who_only_knows_addresses_earns_what_needs_no_plugin() -> None:
     assert TAKEN.passed_without("add", "delete") == {"knows-its-addresses", "keeps-to-its-part"}
+
+
+# -- a new process each time -----------------------------------------------------------------------
+
+
+BEHIND = """        if self.files.get(note) in free:
+            at = free.index(self.files[note]) + 1
+"""
+REMEMBERED = {
+    "in the class": ("", "        told = HostLocal.__dict__.get(note, '')", "setattr(HostLocal, note, address)"),
+    "in a variable": ("LAST = {}\n\n\n", "        told = LAST.get(note, '')", "LAST[note] = address"),
+    "in a list of lists": ("SEEN = [[]]\n\n\n", "        told = (SEEN[0] or [''])[-1]", "SEEN[0].append(address)"),
+    "in a function": (
+        "def memory():\n    pass\n\n\n",
+        "        told = getattr(memory, 'last', '')",
+        "memory.last = address",
+    ),
+    "in a default argument": (
+        "def memory(new='', last=['']):\n    last.append(new or last[-1])\n    return last[-1]\n\n\n",
+        "        told = memory()",
+        "memory(address)",
+    ),
+    "in an object": (
+        "class Memory:\n    last = ''\n\n\nMEMORY = Memory()\n\n\n",
+        "        told = MEMORY.last",
+        "MEMORY.last = address",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "ask", "keep"), REMEMBERED.values(), ids=REMEMBERED)
+def test_what_is_remembered_elsewhere_than_on_disk_is_gone_with_the_process(before: str, ask: str, keep: str) -> None:
+    """The file is written all the same, and never read."""
+    code = TAKEN.changed(BEHIND, f"{ask}\n        if told in free:\n            at = free.index(told) + 1\n")
+    note = "                self.files[note] = address\n"
+    assert note in code
+    code = code.replace(note, f"{note}                {keep}\n").replace(
+        "class HostLocal:", f"{before}class HostLocal:"
+    )
+    report = verify(LAB, code, only=["goes-round", "writes-it-down"], runner=InProcessRunner())
+    found = {result.check.name: result.passed for result in report.results}
+    assert found == {"goes-round": False, "writes-it-down": True}
+
+
+def test_what_never_changes_may_be_kept_anywhere() -> None:
+    code = TAKEN.changed("def addresses(", "from functools import lru_cache\n\nMASKS = {4: 32}\n\n\ndef addresses(")
+    code = code.replace("class HostLocal:", "class HostLocal:\n    separator = '\\r\\n'\n    cache = {}\n")
+    code = code.replace('f"{container}\\r\\n{ifname}"', "self.separator.join((container, ifname))")
+    assert "self.separator.join" in code and verify(LAB, code, runner=InProcessRunner()).passed

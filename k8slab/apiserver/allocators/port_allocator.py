@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from k8slab.apiserver.allocators.errors import FullError, PortAllocatedError, Po
 __all__ = ["PortAllocator", "PortRange", "calculate_port_offset"]
 
 BAND_MIN, BAND_MAX, BAND_STEP = 16, 128, 32
+_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+"""What Go's Atoi takes: no underscores, no spaces, no digits of other scripts."""
 
 
 class PortRange(NamedTuple):
@@ -33,32 +36,32 @@ class PortRange(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> PortRange:
-        """`30000-32767`, `30000+2767` (as many after the first) or one port. ValueError.
+        """`30000-32767`, `30000+2767` (as many after the first) or one port; an empty text is no port. ValueError.
 
         >>> PortRange.parse("30000-32767"), str(PortRange.parse("30000+10"))
         (PortRange(base=30000, size=2768), '30000-30010')
         """
-        low, sign, rest = text.strip().partition("-")
-        try:
-            if sign:
-                first, last = int(low), int(rest)
-            elif "+" in text:
-                low, _, rest = text.strip().partition("+")
-                first, last = int(low), int(low) + int(rest)
-            else:
-                first = last = int(text)
-        except ValueError:
-            raise ValueError(f"port range {text!r}: expected two ports with a hyphen, such as 30000-32767") from None
+        if not isinstance(text, str):
+            raise ValueError(f"port range {text!r}: expected a text such as 30000-32767")
+        value = text.strip()
+        if not value:
+            return cls(0, 0)
+        sign = "-" if "-" in value else "+"
+        low, found, rest = value.partition(sign)
+        if not (_NUMBER.fullmatch(low) and (_NUMBER.fullmatch(rest) or not found)) or ("-" in value and "+" in value):
+            raise ValueError(f"port range {text!r}: expected two ports with a hyphen, such as 30000-32767")
+        first = int(low)
+        last = first if not found else int(rest) if sign == "-" else first + int(rest)
         if first > 65535 or last > 65535:
-            raise ValueError(f"the port range cannot be greater than 65535: {text}")
+            raise ValueError(f"the port range cannot be greater than 65535: {value}")
         if first > last:
-            raise ValueError(f"end port cannot be less than start port: {text}")
+            raise ValueError(f"end port cannot be less than start port: {value}")
         if first < 1:
             raise ValueError(f"port range {text!r}: expected ports from 1 on, such as 30000-32767")
         return cls(first, last - first + 1)
 
     def __str__(self) -> str:
-        return f"{self.base}-{self.base + self.size - 1}"
+        return f"{self.base}-{self.base + self.size - 1}" if self.size else ""
 
 
 def calculate_port_offset(size: int) -> int:

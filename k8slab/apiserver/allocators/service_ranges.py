@@ -47,7 +47,8 @@ class ServiceRanges(NamedTuple):
 
     @classmethod
     def parse(cls, cidrs: str = DEFAULT_CIDR, node_ports: str = str(DEFAULT_NODE_PORTS)) -> ServiceRanges:
-        """From the flags' texts. ValueError for what kube-apiserver does not start with."""
+        """From the flags' texts; without node ports the usual ones. ValueError for what kube-apiserver does not start
+        with."""
         flag = "service-cluster-ip-range"
         if not isinstance(cidrs, str):
             raise ValueError(f"{flag}: {cidrs!r}: expected CIDRs as a text, with a comma between two")
@@ -73,7 +74,8 @@ class ServiceRanges(NamedTuple):
                 )
             if network.num_addresses < 8:
                 raise ValueError(f"the service cluster IP range must be at least 8 IP addresses: {network}")
-        return cls(tuple(str(network) for network in networks), PortRange.parse(node_ports))
+        ports = PortRange.parse(node_ports)
+        return cls(tuple(str(network) for network in networks), ports if ports.size else DEFAULT_NODE_PORTS)
 
     @classmethod
     def of_flags(cls, flags: Mapping[str, Any]) -> ServiceRanges:

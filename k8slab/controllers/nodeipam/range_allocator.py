@@ -13,13 +13,13 @@ Upstream: pkg/controller/nodeipam/{node_ipam_controller.go,ipam/range_allocator.
     core.go (startNodeIpamController, setNodeCIDRMaskSizes)
 Simplified: the RangeAllocator only, as without a cloud provider. Where the second family has no subnet left, the first
     one's goes back at once; upstream keeps it until the controller manager restarts. What a Node has outside the range
-    is noted in the trace; upstream's controller manager does not start with such a Node.
+    is noted in the trace, and what it has inside is left to it until it goes; upstream's controller manager does not
+    start with such a Node.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ipaddress import ip_network
 from typing import NamedTuple
 
 from k8slab.api.errors import NotFoundError, StatusError
@@ -27,7 +27,14 @@ from k8slab.api.objects import Object
 from k8slab.api.scheme import NODES
 from k8slab.client import WorkQueue, run_workers
 from k8slab.controllers.context import ControllerContext
-from k8slab.controllers.nodeipam.cidr_set import CIDRRangeNoCIDRsRemainingError, CIDRSet, Network
+from k8slab.controllers.nodeipam.cidr_set import (
+    MAX_DIFFERENCE,
+    CIDRRangeNoCIDRsRemainingError,
+    CIDRSet,
+    CIDRSetSubNetTooBigError,
+    Network,
+    parse_cidr,
+)
 
 __all__ = ["ClusterRange", "NodeIPAMController", "RangeAllocator", "cluster_ranges"]
 
@@ -53,7 +60,7 @@ class RangeAllocator:
     def __init__(self, ranges: Sequence[ClusterRange], reserved: Iterable[str] = ()) -> None:
         self.sets = [CIDRSet(one.cidr, one.node_mask) for one in ranges]
         for cidr in reserved:
-            network = _reserved(cidr)
+            network = parse_cidr("service-cluster-ip-range", cidr)
             for subnets in self.sets:
                 if _overlap(subnets.cluster_cidr, network):
                     subnets.occupy(network)
@@ -70,21 +77,28 @@ class RangeAllocator:
         return tuple(taken)
 
     def occupy(self, node: str, cidrs: Sequence[str]) -> None:
-        """Take what a Node has already. ValueError for what is no CIDR, or outside the ranges."""
+        """Take what a Node has already. ValueError, and nothing taken, for what is no CIDR, or outside the ranges."""
         for index, subnets, network in self._checked(node, cidrs):
-            try:
-                subnets.occupy(network)
-            except ValueError as error:
-                where = f"cidr[{network}] at idx [{index}] as occupied for node: {node}"
-                raise ValueError(f"failed to mark {where}: {error}") from None
+            self._probe(
+                subnets, network, f"failed to mark cidr[{network}] at idx [{index}] as occupied for node: {node}"
+            )
+        self.occupy_inside(cidrs)
 
     def release(self, node: str, cidrs: Sequence[str]) -> None:
-        """Give back what a Node had. ValueError as of `occupy`."""
+        """Give back what a Node had. ValueError, and nothing given back, as of `occupy`."""
         for _, subnets, network in self._checked(node, cidrs):
-            try:
-                subnets.release(network)
-            except ValueError as error:
-                raise ValueError(f"error when releasing CIDR {network}: {error}") from None
+            self._probe(subnets, network, f"error when releasing CIDR {network}")
+        self.release_inside(cidrs)
+
+    def occupy_inside(self, cidrs: Sequence[str]) -> None:
+        """Take what lies in the ranges, and overlook the rest: whatever a Node has must not be given to another."""
+        for subnets, network in self._inside(cidrs):
+            subnets.occupy(network)
+
+    def release_inside(self, cidrs: Sequence[str]) -> None:
+        """Give back what `occupy_inside` took."""
+        for subnets, network in self._inside(cidrs):
+            subnets.release(network)
 
     def check_invariants(self) -> None:
         """AssertionError naming what is broken."""
@@ -95,13 +109,22 @@ class RangeAllocator:
         for subnets, cidr in zip(self.sets, cidrs, strict=False):
             subnets.release(cidr)
 
+    def _inside(self, cidrs: Sequence[str]) -> list[tuple[CIDRSet, Network]]:
+        pairs = [(subnets, _network(cidr)) for subnets, cidr in zip(self.sets, cidrs, strict=False)]
+        return [(subnets, network) for subnets, network in pairs if network is not None and subnets.contains(network)]
+
+    def _probe(self, subnets: CIDRSet, network: Network, failed: str) -> None:
+        try:
+            subnets.has(network)
+        except ValueError as error:
+            raise ValueError(f"{failed}: {error}") from None
+
     def _checked(self, node: str, cidrs: Sequence[str]) -> list[tuple[int, CIDRSet, Network]]:
         found = []
         for index, cidr in enumerate(cidrs):
-            try:
-                network: Network = ip_network(cidr, strict=False)
-            except ValueError:
-                raise ValueError(f"failed to parse node {node}, CIDR {cidr}") from None
+            network = _network(cidr)
+            if network is None:
+                raise ValueError(f"failed to parse node {node}, CIDR {cidr}")
             if index >= len(self.sets):
                 raise ValueError(
                     f"node:{node} has an allocated cidr: {cidr} at index:{index} "
@@ -111,11 +134,11 @@ class RangeAllocator:
         return found
 
 
-def _reserved(cidr: str) -> Network:
+def _network(cidr: str) -> Network | None:
     try:
-        return ip_network(cidr, strict=False)
+        return parse_cidr("CIDR", cidr)
     except ValueError:
-        raise ValueError(f"service-cluster-ip-range {cidr!r}: expected a CIDR such as 10.96.0.0/16") from None
+        return None
 
 
 def _overlap(one: Network, other: Network) -> bool:
@@ -123,29 +146,27 @@ def _overlap(one: Network, other: Network) -> bool:
 
 
 def cluster_ranges(cidrs: str, masks: Sequence[int] | None = None) -> list[ClusterRange]:
-    """The ranges of `--cluster-cidr`: one, or one of each family, with commas. ValueError otherwise.
+    """The ranges of `--cluster-cidr`: one, or one of each family, with commas. `masks`: one for each, in its order.
+
+    ValueError for all that a RangeAllocator could not work with.
 
     >>> cluster_ranges("10.244.0.0/16,fd00:10:244::/56")
     [ClusterRange(cidr='10.244.0.0/16', node_mask=24), ClusterRange(cidr='fd00:10:244::/56', node_mask=64)]
     """
-    networks: list[Network] = []
-    for cidr in cidrs.split(","):
-        try:
-            networks.append(ip_network(cidr.strip(), strict=False))
-        except ValueError:
-            raise ValueError(
-                f"cluster-cidr {cidrs!r}: {cidr.strip()!r}: expected a CIDR such as 10.244.0.0/16"
-            ) from None
-    if len(networks) > 2:
-        raise ValueError(f"length of clusterCIDRs is:{len(networks)} more than max allowed of 2")
-    if len(networks) == 2 and networks[0].version == networks[1].version:
-        raise ValueError(
-            "len of ClusterCIDRs==2 and they are not configured as dual stack (at least one from each family"
-        )
-    given = list(masks or [DEFAULT_MASKS[network.version] for network in networks])
+    networks = _cluster_networks(cidrs)
+    if isinstance(masks, str):
+        raise ValueError(f"node-cidr-mask-size {masks!r}: expected a list of numbers, one for each CIDR")
+    given = [DEFAULT_MASKS[network.version] for network in networks] if masks is None else list(masks)
     if len(given) != len(networks):
         raise ValueError(f"node-cidr-mask-size {given}: expected one for each of cluster-cidr {cidrs!r}")
     for network, mask in zip(networks, given, strict=True):
+        try:
+            CIDRSet(network, mask)
+        except CIDRSetSubNetTooBigError as error:
+            most = network.prefixlen + MAX_DIFFERENCE
+            raise ValueError(f"node-cidr-mask-size {mask}: {error}: expected {most} at most for {network}") from None
+        except ValueError as error:
+            raise ValueError(f"node-cidr-mask-size: {error}") from None
         if mask < network.prefixlen:
             raise ValueError(
                 f"Controller: Invalid --cluster-cidr, mask size of cluster CIDR({network.prefixlen}) must be less than "
@@ -154,11 +175,25 @@ def cluster_ranges(cidrs: str, masks: Sequence[int] | None = None) -> list[Clust
     return [ClusterRange(str(network), mask) for network, mask in zip(networks, given, strict=True)]
 
 
+def _cluster_networks(cidrs: str) -> list[Network]:
+    if not isinstance(cidrs, str):
+        raise ValueError(f"cluster-cidr {cidrs!r}: expected CIDRs as a text, with a comma between two")
+    networks = [parse_cidr("cluster-cidr", cidr.strip()) for cidr in cidrs.split(",")]
+    if len(networks) > 2:
+        raise ValueError(f"length of clusterCIDRs is:{len(networks)} more than max allowed of 2")
+    if len(networks) == 2 and networks[0].version == networks[1].version:
+        raise ValueError(
+            "len of ClusterCIDRs==2 and they are not configured as dual stack (at least one from each family"
+        )
+    return networks
+
+
 class NodeIPAMController:
     """Keeps `spec.podCIDRs` of Nodes filled in. Without the option `allocate-node-cidrs` it does nothing, as upstream.
 
     Options: `allocate-node-cidrs` (1 or True), `cluster-cidr`, `service-cluster-ip-range` (kept out of it),
-    `node-cidr-mask-size-ipv4` and `-ipv6`. ValueError, when it is built, for ranges that cannot be.
+    `node-cidr-mask-size`, or `node-cidr-mask-size-ipv4` and `-ipv6`. ValueError, when it is built, for ranges
+    that cannot be.
     """
 
     def __init__(self, ctx: ControllerContext) -> None:
@@ -237,17 +272,17 @@ class NodeIPAMController:
         if not cidrs or held == cidrs:
             return
         self._release(name)
+        self._held[name] = cidrs
         try:
             self.ranges.occupy(name, cidrs)
         except ValueError as error:
             self.ctx.loop.trace.emit("nodeipam.refuse", LANE, resource="nodes", key=name, why=str(error))
-            return
-        self._held[name] = cidrs
+            self.ranges.occupy_inside(cidrs)  # its Pods have these addresses all the same
 
     def _release(self, name: str) -> None:
         held = self._held.pop(name, ())
         if held:
-            self.ranges.release(name, held)
+            self.ranges.release_inside(held)
             self.ctx.loop.trace.emit("nodeipam.release", LANE, resource="nodes", key=name, cidrs=",".join(held))
 
     def _record(self, node: Object, status: str) -> None:
@@ -270,6 +305,22 @@ def _ranges(ctx: ControllerContext) -> list[ClusterRange]:
     cidrs = ",".join(_texts(ctx, "cluster-cidr"))
     if not cidrs:
         raise ValueError("option cluster-cidr: expected a CIDR such as 10.244.0.0/16, with allocate-node-cidrs")
-    ranges = cluster_ranges(cidrs)
-    masks = [ctx.option(f"node-cidr-mask-size-ipv{ip_network(one.cidr).version}", one.node_mask) for one in ranges]
-    return cluster_ranges(cidrs, masks)
+    return cluster_ranges(cidrs, _masks(ctx, [network.version for network in _cluster_networks(cidrs)]))
+
+
+def _masks(ctx: ControllerContext, families: list[int]) -> list[int]:
+    """setNodeCIDRMaskSizes: one for each family; 0 stands for not set."""
+    both, *own = (ctx.option(f"node-cidr-mask-size{suffix}", 0) for suffix in ("", "-ipv4", "-ipv6"))
+    given = dict(zip(DEFAULT_MASKS, own, strict=True))
+    if both and len(families) == 2:
+        raise ValueError("usage of --node-cidr-mask-size is not allowed with dual-stack clusters")
+    if both and any(own):
+        raise ValueError(
+            "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if "
+            "--node-cidr-mask-size is set. For dual-stack clusters please unset it and use IPFamily specific flags"
+        )
+    for family, mask in given.items():
+        if mask and family not in families:
+            flag = f"--node-cidr-mask-size-ipv{family}"
+            raise ValueError(f"usage of {flag} is not allowed for a single-stack IPv{families[0]} cluster")
+    return [both or given[family] or DEFAULT_MASKS[family] for family in families]

@@ -264,17 +264,24 @@ class IPAMClient:
         has by now: then none of their block is released."""
         by_block: dict[str, list[ReleaseOptions]] = {}
         unallocated: list[str] = []
-        blocks = [entry.value for entry in await self.blocks.blocks()]
+        blocks: dict[str, Block] = {entry.key.cidr: entry.value for entry in await self.blocks.blocks()}
         for one in options:
             option = one if isinstance(one, ReleaseOptions) else ReleaseOptions(one)
-            block = next((block for block in blocks if _in(block, option.address)), None)
-            if block is None:
+            cidr = self._block_with(option.address, blocks)
+            if not cidr:
                 unallocated.append(option.address)
             else:
-                by_block.setdefault(block.cidr, []).append(option)
+                by_block.setdefault(cidr, []).append(option)
         for cidr, wanted in by_block.items():
             unallocated += await self._release_from(cidr, wanted)
         return unallocated
+
+    def _block_with(self, address: str, blocks: Mapping[str, Block]) -> str:
+        """The block that holds an address: by its pool, or (when the pool is gone) by looking through them all."""
+        for pool in self.pools:
+            if pool.contains(address) and (cidr := pool.block_of(address)) in blocks:
+                return cidr
+        return next((cidr for cidr, block in blocks.items() if _in(block, address)), "")
 
     async def _release_from(self, cidr: str, options: list[ReleaseOptions]) -> list[str]:
         for _ in range(DATASTORE_RETRIES):

@@ -16,6 +16,7 @@ Simplified: one store in memory; no watches.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from k8slab.network.ipam.errors import AlreadyExistsError, ConflictError, DoesNotExistError
@@ -72,7 +73,8 @@ class Datastore:
         self.revision = 0
         self.conflicts = 0
         self._entries: dict[Key, Entry] = {}
-        self._keys: dict[tuple[type, str], dict[Key, None]] = {}
+        self._keys: dict[tuple[type, str], list[Key]] = {}
+        """The keys of each list, in order: sorted once, as they come, and not for each request."""
 
     def get(self, key: Key) -> Entry:
         """Raises DoesNotExistError."""
@@ -83,7 +85,8 @@ class Datastore:
 
     def list(self, kind: type, host: str = "") -> list[Entry]:
         """All entries of one kind of key, or the affinities of one host, in the keys' order."""
-        return [self._entries[key] for key in sorted(self._keys.get((kind, host), ()))]
+        entries = self._entries
+        return [entries[key] for key in self._keys.get((kind, host), ())]
 
     def create(self, key: Key, value: Any) -> Entry:
         """Raises AlreadyExistsError."""
@@ -103,7 +106,8 @@ class Datastore:
         self.revision += 1
         del self._entries[entry.key]
         for group in _groups(entry.key):
-            del self._keys[group][entry.key]
+            keys = self._keys[group]
+            del keys[bisect_left(keys, entry.key)]
 
     def view(self) -> dict[str, Any]:
         """Blocks with their hosts and the handles of their addresses, claims and handles, by stable ids."""
@@ -133,6 +137,13 @@ class Datastore:
             rows.append((block.cidr, block.affinity or "nobody", len(users), borrowed, len(block.unallocated)))
         return Table(rows, ("BLOCK", "NODE", "IN USE", "BORROWED", "FREE"))
 
+    def check_invariants(self) -> None:
+        """AssertionError naming what is broken."""
+        for group, keys in self._keys.items():
+            expected = sorted(key for key in self._entries if group in _groups(key))
+            assert keys == expected, f"the list {group} has each of its keys once, in order"
+        assert all(entry.revision <= self.revision for entry in self._entries.values()), "no entry is from the future"
+
     def _check(self, entry: Entry) -> None:
         if self.get(entry.key).revision != entry.revision:
             self.conflicts += 1
@@ -142,7 +153,7 @@ class Datastore:
         self.revision += 1
         if key not in self._entries:
             for group in _groups(key):
-                self._keys.setdefault(group, {})[key] = None
+                insort(self._keys.setdefault(group, []), key)
         entry = self._entries[key] = Entry(key, value, self.revision)
         return entry
 

@@ -190,6 +190,37 @@ def test_port_ranges_have_three_forms() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("1_0-20", id="an underscore"),
+        pytest.param("٣٠٠٠٠-٣٢٧٦٧", id="digits of another script"),
+        pytest.param("30000 - 32767", id="spaces within"),
+        pytest.param("30000-32767-", id="two hyphens"),
+        pytest.param("30000-+5", id="both signs"),
+        pytest.param("+5", id="nothing before the plus"),
+        pytest.param("-5", id="nothing before the hyphen"),
+        pytest.param("30000-", id="nothing behind it"),
+        pytest.param("0x10-20", id="hexadecimal"),
+        pytest.param(30000, id="a number"),
+    ],
+)
+def test_port_ranges_that_gos_parser_refuses(text: Any) -> None:
+    with pytest.raises(ValueError, match=r"^port range .*: expected "):
+        PortRange.parse(text)
+
+
+def test_what_gos_parser_takes_though_it_looks_odd() -> None:
+    assert PortRange.parse("30000++5") == PortRange(30000, 6) and PortRange.parse("0030-040") == PortRange(30, 11)
+    with pytest.raises(ValueError, match=r"^end port cannot be less than start port: 10--5$"):
+        PortRange.parse("10--5")
+
+
+def test_without_a_range_of_node_ports_there_are_the_usual_ones() -> None:
+    assert str(PortRange.parse(" ")) == ""
+    assert str(ServiceRanges.parse(node_ports="").node_ports) == "30000-32767"
+
+
 # -- repair ---------------------------------------------------------------------------------------------------
 
 

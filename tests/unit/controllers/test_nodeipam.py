@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -74,6 +75,39 @@ def test_the_last_of_sixteen_million_subnets_is_found() -> None:
     subnets.check_invariants()
 
 
+def test_sixteen_million_taken_subnets_cost_no_more_than_one() -> None:
+    subnets = CIDRSet("10.0.0.0/8", 32)
+    subnets.occupy("10.255.255.255/32")
+    subnets.occupy("10.0.0.0/9")
+    everything = CIDRSet("0.0.0.0/0", 32)
+    tracemalloc.start()
+    try:
+        everything.occupy("0.0.0.0/0")
+        assert subnets.allocated == (1 << 23) + 1 and everything.allocated == 1 << 32
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+    with pytest.raises(LookupError, match="no remaining CIDRs"):
+        everything.allocate_next()
+    everything.release("10.1.2.3/32")
+    assert str(everything.allocate_next()) == "10.1.2.3/32"
+    everything.check_invariants()
+
+
+@pytest.mark.parametrize(
+    "given", [7, None, "10.0.0.0", "10.0.0.0/255.0.0.0", "10.0.0.0/٨", "10.0.0.0/ 8", "fe80::%1/64"]
+)
+def test_only_an_address_with_the_length_of_its_prefix_is_a_cidr(given: Any) -> None:
+    with pytest.raises(ValueError, match=r"^cluster CIDR .*: expected a CIDR such as 10\.244\.0\.0/16$"):
+        CIDRSet(given, 32)
+    with pytest.raises(ValueError, match=r"^CIDR .*: expected a CIDR such as 10\.244\.0\.0/16$"):
+        CIDRSet("10.0.0.0/8", 24).occupy(given)
+
+
+def test_leading_zeros_are_overlooked_as_by_upstreams_sloppy_parser() -> None:
+    assert str(CIDRSet("010.000.0.00/08", 24).cluster_cidr) == "10.0.0.0/8"
+
+
 # -- ranges ---------------------------------------------------------------------------------------------------
 
 
@@ -89,6 +123,25 @@ def test_the_last_of_sixteen_million_subnets_is_found() -> None:
 def test_cluster_cidrs_that_upstream_does_not_start_with(given: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         cluster_ranges(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "masks", "text"),
+    [
+        pytest.param(7, None, "cluster-cidr 7: expected CIDRs as a text", id="ranges that are no text"),
+        pytest.param("10.0.0.0/16", ["24"], "node-cidr-mask-size: node mask size '24': expected a number", id="text"),
+        pytest.param("10.0.0.0/16", "24", "node-cidr-mask-size '24': expected a list of numbers", id="no list"),
+        pytest.param("10.0.0.0/16", [True], "mask size True: expected a number from 0 to 32", id="a truth value"),
+        pytest.param("10.0.0.0/16", [33], "mask size 33: expected a number from 0 to 32", id="too many bits"),
+        pytest.param("10.0.0.0/16", [], r"node-cidr-mask-size \[\]: expected one for each of", id="an empty list"),
+        pytest.param(
+            "fd00::/40", None, "size 64: New CIDR set failed; .* expected 56 at most for fd00::/40", id="IPv6"
+        ),
+    ],
+)
+def test_ranges_and_masks_are_checked_when_they_are_given(given: Any, masks: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        cluster_ranges(given, masks)
 
 
 def test_a_mask_is_needed_for_each_cluster_cidr() -> None:
@@ -124,6 +177,26 @@ def test_the_services_part_of_the_range_is_left_alone() -> None:
 def test_what_a_node_has_outside_the_ranges_is_refused_in_upstreams_words(given: list[str], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         RangeAllocator([ClusterRange("10.0.0.0/22", 24)]).occupy("a", given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(["10.0.1.0/24", "fd99::/64"], id="the second is outside"),
+        pytest.param(["10.0.1.0/24", "nonsense"], id="the second is no CIDR"),
+        pytest.param(["10.0.1.0/24", "fd00::/64", "fd00:0:0:1::/64"], id="a third one"),
+    ],
+)
+def test_a_refusal_leaves_nothing_half_done(given: list[str]) -> None:
+    ranges = RangeAllocator([ClusterRange("10.0.0.0/22", 24), ClusterRange("fd00::/60", 64)])
+    with pytest.raises(ValueError, match=r"node:? ?a"):
+        ranges.occupy("a", given)
+    assert [subnets.allocated for subnets in ranges.sets] == [0, 0]
+    ranges.occupy("b", ["10.0.1.0/24", "fd00::/64"])
+    with pytest.raises(ValueError, match=r"node:? ?a|error when releasing CIDR fd99::/64"):
+        ranges.release("a", given)
+    assert [subnets.allocated for subnets in ranges.sets] == [1, 1]
+    ranges.check_invariants()
 
 
 # -- the controller -------------------------------------------------------------------------------------------
@@ -218,6 +291,41 @@ def test_a_node_with_a_subnet_of_another_cluster_is_left_alone() -> None:
     one.close()
 
 
+def test_what_a_node_has_inside_the_ranges_stays_its_own_and_comes_back_when_it_goes() -> None:
+    one = house(cluster_cidr="10.0.0.0/23,fd00::/63")
+    one.server.put(NODES, node("a", "10.0.0.0/24", "fd99::/64"))
+    one.server.put(NODES, node("b"))
+    one.run(100)
+    assert cidrs(one)["b"] == ["10.0.1.0/24", "fd00::/64"], "10.0.0.0/24 is in use on a"
+    assert len(one.told("nodeipam.refuse")) == 1, "told once, not at each round"
+    one.server.remove(NODES, "a")
+    one.server.put(NODES, node("c"))
+    one.run(60_000)
+    assert cidrs(one)["c"] == ["10.0.0.0/24", "fd00:0:0:1::/64"]
+    one.controllers[NAME].ranges.check_invariants()
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param(
+            {"cluster-cidr": "10.0.0.0/25", "node-cidr-mask-size-ipv4": 26}, "10.0.0.0/26", id="of the family"
+        ),
+        pytest.param({"cluster-cidr": "10.0.0.0/25", "node-cidr-mask-size": 27}, "10.0.0.0/27", id="of whichever"),
+        pytest.param({"cluster-cidr": "fd00::/112", "node-cidr-mask-size": 120}, "fd00::/120", id="longer than usual"),
+    ],
+)
+def test_a_range_smaller_than_the_usual_mask_needs_only_a_mask_of_its_own(
+    options: dict[str, Any], expected: str
+) -> None:
+    one = House(NAME, options={**FOUR, **options})
+    one.server.put(NODES, node("a"))
+    one.run(100)
+    assert cidrs(one) == {"a": [expected]}
+    one.close()
+
+
 def test_two_families_with_masks_of_their_own() -> None:
     one = house(
         cluster_cidr="10.0.0.0/22,fd00::/56", node_cidr_mask_size_ipv4=25, service_cluster_ip_range="10.0.0.0/25"
@@ -246,6 +354,21 @@ def test_without_the_option_nobody_gets_anything() -> None:
         pytest.param({"cluster-cidr": 7}, "option cluster-cidr: 7: expected CIDRs as a text", id="no text"),
         pytest.param(
             {"node-cidr-mask-size-ipv4": "24"}, "node-cidr-mask-size-ipv4: '24': expected an integer", id="mask"
+        ),
+        pytest.param(
+            {"cluster-cidr": "10.0.0.0/16,fd00::/56", "node-cidr-mask-size": 24},
+            "usage of --node-cidr-mask-size is not allowed with dual-stack clusters",
+            id="one mask for two families",
+        ),
+        pytest.param(
+            {"node-cidr-mask-size": 24, "node-cidr-mask-size-ipv4": 24},
+            "is not allowed if --node-cidr-mask-size is set. For dual-stack clusters please unset it",
+            id="both kinds of flag",
+        ),
+        pytest.param(
+            {"node-cidr-mask-size-ipv6": 64},
+            "usage of --node-cidr-mask-size-ipv6 is not allowed for a single-stack IPv4 cluster",
+            id="a mask of the other family",
         ),
     ],
 )

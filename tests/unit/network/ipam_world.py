@@ -75,6 +75,7 @@ class World:
 
     def check(self, *, crashed: bool = False) -> None:
         """What holds when nobody is at work; after a crash, handles may count too many and claims may be unfinished."""
+        self.store.check_invariants()
         blocks = self.blocks()
         counted: dict[str, dict[str, int]] = {}
         for cidr, block in blocks.items():
