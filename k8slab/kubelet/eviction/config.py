@@ -134,9 +134,7 @@ def _enforced(raw: Mapping[str, Any]) -> tuple[str, ...]:
         raise TypeError(f"kubelet_config.enforceNodeAllocatable: {names!r}: expected a list such as ['pods']")
     for name in names:
         if name not in _ENFORCED:
-            raise ValueError(
-                f"kubelet_config.enforceNodeAllocatable: {name!r}: expected one of {', '.join(_ENFORCED)}"
-            )
+            raise ValueError(f"kubelet_config.enforceNodeAllocatable: {name!r}: expected one of {', '.join(_ENFORCED)}")
         if name == "none" and len(names) > 1:
             raise ValueError(f"kubelet_config.enforceNodeAllocatable: {list(names)}: expected none alone, or no none")
     return tuple(names)
