@@ -1,5 +1,5 @@
-"""The time that a script may take: its work and its sleep. On a busy machine nobody loses points for having had no turn,
-nor because whoever watches had none."""
+"""The time that a script may take: its work and its sleep. On a busy machine nobody loses points for having had no
+turn, nor because whoever watches had none."""
 
 from __future__ import annotations
 

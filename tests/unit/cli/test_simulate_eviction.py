@@ -160,7 +160,8 @@ def test_files_that_do_not_suffice(k8slab: Run, tmp_path: Path) -> None:
 
 
 NODE = (
-    "apiVersion: v1\nkind: Node\nmetadata: {name: one}\nstatus: {capacity: {memory: 8Gi}, allocatable: {memory: 7Gi}}\n"
+    "apiVersion: v1\nkind: Node\nmetadata: {name: one}\n"
+    "status: {capacity: {memory: 8Gi}, allocatable: {memory: 7Gi}}\n"
 )
 POD = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x}]}\n"
 
@@ -180,7 +181,7 @@ POD = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [
         pytest.param(
             "{name: a, image: x}",
             "{image: x}",
-            "spec.containers[0].name: None: expected a name",
+            "spec.containers[0].name: '': expected a name",
             id="a container without",
         ),
         pytest.param(
