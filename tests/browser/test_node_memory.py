@@ -74,7 +74,8 @@ def test_whoever_is_evicted_ends_and_then_is_struck_out_and_stands_last(address:
 
 
 CROSSED = """() => {
-  const boxes = (what) => [...document.querySelectorAll(`svg ${what}`)].map((one) => [one, one.getBoundingClientRect()]);
+  const all = (what) => [...document.querySelectorAll(`svg ${what}`)];
+  const boxes = (what) => all(what).map((one) => [one, one.getBoundingClientRect()]);
   const lines = boxes("line.bound").map(([, box]) => box);
   return boxes("text").filter(([, text]) => lines.some((line) =>
     line.left > text.left && line.left < text.right && line.bottom > text.top + 2 && line.top < text.bottom - 2))
