@@ -35,7 +35,7 @@ DEFAULT_EVICTION_HARD: dict[str, str] = {
 mergeDefaultEvictionSettings is true."""
 
 _VERSION = "kubelet.config.k8s.io/v1beta1"
-_ANY_GRACE = dict.fromkeys(Signal, "1s")
+_ANY_GRACE = {str(signal): "1s" for signal in Signal}
 _MAPS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
 _FLAGS = ("mergeDefaultEvictionSettings", "localStorageCapacityIsolation", "failCgroupV1", "singleProcessOOMKill")
 FIELDS = (
