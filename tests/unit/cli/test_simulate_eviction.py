@@ -160,8 +160,7 @@ def test_files_that_do_not_suffice(k8slab: Run, tmp_path: Path) -> None:
 
 
 NODE = (
-    "apiVersion: v1\nkind: Node\nmetadata: {name: one}\n"
-    "status: {capacity: {memory: 8Gi}, allocatable: {memory: 7Gi}}\n"
+    "apiVersion: v1\nkind: Node\nmetadata: {name: one}\nstatus: {capacity: {memory: 8Gi}, allocatable: {memory: 7Gi}}\n"
 )
 POD = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x}]}\n"
 
