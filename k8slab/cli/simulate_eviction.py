@@ -27,6 +27,7 @@ __all__ = ["add_parser", "eviction"]
 
 SCHEMA = "k8slab/simulate-eviction/1"
 MOST_STEPS = 40
+MOST_BYTES = (1 << 63) - 1
 LONGEST_MS = 24 * 3_600_000
 _FORM = "expected POD=AMOUNT, such as 'web-*=200Mi', 'shop/cart=200Mi+10Mi/s' or 'cart:proxy=+1Mi/s<=1Gi'"
 
@@ -77,6 +78,8 @@ def _use(text: str) -> GivenUse:
     growth = parse_growth(f"0{amount}" if is_more else amount)
     if not pattern or not equals or growth is None:
         raise argparse.ArgumentTypeError(f"{text!r}: {_FORM}")
+    if growth.most is not None and growth.most < growth.start:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a most (after <=) that is no less than the beginning")
     return GivenUse(pattern, container, growth, is_more, text)
 
 
@@ -84,7 +87,8 @@ def _size(text: str) -> str:
     from k8slab.api.quantity import Quantity
 
     try:
-        fits = Quantity.parse(text).value() >= 0
+        size = Quantity.parse(text)
+        fits = size.sign >= 0 and size.cmp(Quantity(MOST_BYTES)) <= 0
     except ValueError:
         fits = False
     if not fits:
@@ -172,12 +176,46 @@ def _pods(snapshot: ClusterSnapshot, node: Object) -> tuple[list[Object], list[s
     if not mine:
         where = f"no Pod of {len(pods)} runs on {name}" if pods else "no Pod in there"
         raise ValueError(f"{where}: expected some")
+    for pod in mine:
+        _check_containers(pod)
     notes = []
     if not placed:
         notes.append(f"no Pod has a Node yet: all {len(pods)} are taken to run on {name}")
     elif waiting := len(pods) - len(placed):
         notes.append(f"{waiting} pending Pods are left out")
     return mine, notes
+
+
+def _check_containers(pod: Object) -> None:
+    """What no API server would have stored."""
+    where = f"Pod {pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}: spec.containers"
+    containers = pod["spec"].get("containers") or []
+    if not containers:
+        raise ValueError(f"{where}: none: expected one or more")
+    names = [container.get("name") for container in containers]
+    for number, name in enumerate(names):
+        if not name:
+            raise ValueError(f"{where}[{number}].name: {name!r}: expected a name")
+        if name in names[:number]:
+            raise ValueError(
+                f"{where}[{number}].name: {name!r}: expected another name than containers[{names.index(name)}]"
+            )
+
+
+def _check_amounts(manifest: Object) -> None:
+    """Of what a Node says of memory and disk."""
+    for part in ("capacity", "allocatable"):
+        for resource, text in ((manifest.get("status") or {}).get(part) or {}).items():
+            if resource in ("memory", "ephemeral-storage"):
+                _check_amount(f"Node {manifest['metadata']['name']}: status.{part}.{resource}", str(text))
+
+
+def _check_amount(where: str, text: str) -> None:
+    from k8slab.api.quantity import Quantity
+
+    amount = Quantity.parse(text)
+    if amount.sign <= 0 or amount.cmp(Quantity(MOST_BYTES)) > 0:
+        raise ValueError(f"{where}: {text!r}: expected more than 0 and less than 8Ei")
 
 
 def _machine(manifest: Object, args: argparse.Namespace, config: dict[str, Any]) -> tuple[NodeConfig, list[str]]:
@@ -187,6 +225,9 @@ def _machine(manifest: Object, args: argparse.Namespace, config: dict[str, Any])
     from k8slab.kubelet.node_status import node_resources
 
     status, notes = manifest.get("status") or {}, []
+    _check_amounts(manifest)
+    if args.node_memory is not None:
+        _check_amount("--node-memory", args.node_memory)
     capacity = {name: str(text) for name, text in (status.get("capacity") or status.get("allocatable") or {}).items()}
     memory = args.node_memory or capacity.get("memory")
     disk = args.node_disk or capacity.get("ephemeral-storage")
@@ -215,6 +256,10 @@ def _uses(pods: Sequence[Object], args: argparse.Namespace) -> dict[str, list[Us
     from k8slab.kubelet.node_pressure import Use, requested
 
     measured = _top(args.top) if args.top is not None else {}
+    names = {f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata']['name']}" for pod in pods}
+    if args.top is not None and not any(key in names for key, _ in measured):
+        first = next((key for key, _ in measured), "no Pod")
+        raise ValueError(f"{args.top}: {first}: expected lines of Pods on the Node, such as {min(names)}")
     uses: dict[str, list[Use]] = {}
     hit = dict.fromkeys([given.text for given in [*args.use, *args.disk]], False)
     for pod in pods:
@@ -264,7 +309,12 @@ def _top(name: str) -> dict[tuple[str, str], Growth]:
     column = {title.partition("(")[0]: number for number, title in enumerate(head)}
     if "MEMORY" not in column or "NAME" not in column:
         raise ValueError(f"{name}, line 1: expected what kubectl top pods prints, with the line of its titles")
-    return dict(_measured(name, lines[1:], column))
+    found: dict[tuple[str, str], Growth] = {}
+    for number, (key, memory) in enumerate(_measured(name, lines[1:], column), 2):
+        if key in found:
+            raise ValueError(f"{name}, line {number}: {' '.join(key).strip()}: expected one line for each")
+        found[key] = memory
+    return found
 
 
 def _measured(name: str, lines: Sequence[str], column: Mapping[str, int]) -> Iterator[tuple[tuple[str, str], Growth]]:

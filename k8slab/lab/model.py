@@ -309,7 +309,9 @@ class Result:
             return ""
         if self.failure is not None and self.failure.broken is not None:
             return self.failure.broken.why
-        return f"{self.hidden[1] - self.hidden[0]} hidden cases fail ({', '.join(self.causes) or 'no cause'})"
+        wrong = self.hidden[1] - self.hidden[0]
+        cases = "1 hidden case fails" if wrong == 1 else f"{wrong} hidden cases fail"
+        return f"{cases} ({', '.join(self.causes) or 'no cause'})"
 
 
 @dataclass(frozen=True)

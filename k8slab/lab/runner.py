@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from k8slab.lab import child
+from k8slab.lab.deadline import LOOK_SECONDS, Deadline
 from k8slab.lab.model import Odd, Raised, Record, Script, Step, clean
 
 __all__ = [
@@ -48,7 +49,7 @@ __all__ = [
 CHILD = str(Path(child.__file__).resolve())
 _MOST_FRAMES_BYTES = 8 << 20
 _MOST_PRINTED = 4_000
-_START_SECONDS, _LOAD_SECONDS = 30.0, 5.0
+_START_SECONDS, _LOAD_SECONDS = 60.0, 5.0
 SLOW = (
     "the cells take too long to load: they are loaded anew for every schedule, so keep out of them what is no "
     "definition"
@@ -64,8 +65,8 @@ _TOPS = ("home", "mnt", "nix", "opt", "private", "proc", "root", "srv", "tmp", "
 
 @dataclass(frozen=True)
 class Limits:
-    """For one script in seconds of wall time (without waiting for a turn on a busy machine), for the process in
-    megabytes and seconds of CPU time."""
+    """For one script in seconds of work and sleep (see `k8slab.lab.deadline`: waiting for a turn on a busy machine is
+    neither), for the process in megabytes and seconds of CPU time."""
 
     seconds: float = 0.5
     megabytes: int = 512
@@ -98,9 +99,11 @@ class RunnerError(RuntimeError):
 
 
 class Session(Protocol):
-    """A loaded solution. `notes`: what it tried and was refused."""
+    """A loaded solution. `notes`: what it tried and was refused. `spent`: seconds that its scripts took, as they are
+    counted."""
 
     notes: list[str]
+    spent: float
 
     def play(self, script: Script, setting: str = "", needs: Sequence[str] = ()) -> Record: ...
 
@@ -151,30 +154,6 @@ class _Ended(Exception):
     """The child says no more; the text says why."""
 
 
-class _Deadline:
-    """Wall time, without that in which process `pid` was ready and had no turn, up to nine times as much."""
-
-    def __init__(self, seconds: float, pid: int = 0) -> None:
-        self._most = 9 * seconds
-        self._pid = pid
-        self._until = time.monotonic() + seconds
-        self._waited = _waited(pid)
-
-    def left(self) -> float:
-        """Seconds; 0 or less when it is over."""
-        left = self._until - time.monotonic()
-        return left if left > 0 else left + min(self._most, _waited(self._pid) - self._waited)
-
-
-def _waited(pid: int) -> float:
-    """Seconds in which a process waited for a turn: on a busy machine nobody loses points for that. Sleeping is no
-    such waiting. 0 where the system does not tell (no Linux), or the process is gone."""
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9 if pid else 0.0
-    except (OSError, ValueError, IndexError):
-        return 0.0
-
-
 class _ChildSession:
     """Starts its process when it is needed, and again after one that ended early."""
 
@@ -189,6 +168,7 @@ class _ChildSession:
         self._printed = bytearray()
         self._notes = child.notes(setup.forbidden)
         self.notes: list[str] = []
+        self.spent = 0.0
         try:
             self._start()
         except BaseException:
@@ -201,12 +181,13 @@ class _ChildSession:
         """The record of `script`, whatever the code does."""
         steps: list[Step] = []
         self._printed.clear()
+        deadline: Deadline | None = None
         try:
             if self._process is None:
                 self._start()
             number = secrets.token_hex(8)  # nobody answers what was not asked yet
             assert self._process is not None
-            deadline = _Deadline(self._setup.limits.seconds, self._process.pid)
+            deadline = Deadline(self._setup.limits.seconds, self._process.pid)
             request = {"number": number, "script": script, "setting": setting, "needs": needs}
             self._send(request, deadline, self._too_much(self._setup.limits.seconds))
             self._collect(number, script, steps, deadline)
@@ -217,10 +198,11 @@ class _ChildSession:
         except _Ended as why:
             ended = str(why)
             self._kill()
+        self.spent += deadline.spent if deadline is not None else 0.0
         printed = settled(bytes(self._printed[:_MOST_PRINTED]).decode("utf-8", "replace"))
         return Record(script, tuple(steps), ended, clean(printed, _MOST_PRINTED))
 
-    def _collect(self, number: str, script: Script, steps: list[Step], deadline: _Deadline) -> None:
+    def _collect(self, number: str, script: Script, steps: list[Step], deadline: Deadline) -> None:
         too_much = self._too_much(self._setup.limits.seconds)
         is_last = False
         while True:
@@ -243,7 +225,7 @@ class _ChildSession:
         """One sentence for time and memory: which of them ends first, is another matter each day."""
         return f"it did not end within {seconds:g} s and {self._setup.limits.megabytes} MB"
 
-    def _answer(self, deadline: _Deadline, late: str) -> dict[str, Any]:
+    def _answer(self, deadline: Deadline, late: str) -> dict[str, Any]:
         """The next line that tells of no refusal; those are noted."""
         while "tried" in (frame := self._frame(deadline, late)):
             note = frame["tried"]
@@ -280,7 +262,7 @@ class _ChildSession:
             }
         )
         try:
-            frame = self._answer(_Deadline(_LOAD_SECONDS, self._process.pid), self._too_much(_LOAD_SECONDS))
+            frame = self._answer(Deadline(_LOAD_SECONDS, self._process.pid), self._too_much(_LOAD_SECONDS))
         except _Ended as why:
             self._kill()
             raise Problem(None, f"while it was loaded: {why}", self.notes) from None
@@ -298,8 +280,8 @@ class _ChildSession:
         """The first message, and that it was heard, before any of the solution runs. RunnerError: it was not."""
         late = f"it did not end within {_START_SECONDS:g} s"
         try:
-            self._send(message, _Deadline(_START_SECONDS), late)
-            heard = self._frame(_Deadline(_START_SECONDS), late)
+            self._send(message, Deadline(_START_SECONDS), late)
+            heard = self._frame(Deadline(_START_SECONDS), late)
         except _Ended as why:
             self._kill()
             raise RunnerError(f"{self._command[0]}: {why} before it listened: is it the right command?") from None
@@ -307,7 +289,7 @@ class _ChildSession:
             self._kill()
             raise RunnerError(f"{self._command[0]}: said {str(heard)[:80]} instead of hello")
 
-    def _send(self, message: Mapping[str, Any], deadline: _Deadline, late: str) -> None:
+    def _send(self, message: Mapping[str, Any], deadline: Deadline, late: str) -> None:
         """_Ended with `late` at the deadline: nobody has to read what we write."""
         assert self._process is not None and self._process.stdin is not None
         pipe = self._process.stdin.fileno()
@@ -315,10 +297,9 @@ class _ChildSession:
         with selectors.DefaultSelector() as ready:
             ready.register(pipe, selectors.EVENT_WRITE)
             while data:
-                left = deadline.left()
-                if left <= 0:
-                    raise _Ended(late)
-                if not ready.select(left):
+                if not ready.select(LOOK_SECONDS):
+                    if deadline.is_over(heard=False):
+                        raise _Ended(late)
                     continue
                 try:
                     data = data[os.write(pipe, data) :]
@@ -327,7 +308,7 @@ class _ChildSession:
                 except OSError:
                     raise _Ended(self._how_it_ended()) from None
 
-    def _frame(self, deadline: _Deadline, late: str) -> dict[str, Any]:
+    def _frame(self, deadline: Deadline, late: str) -> dict[str, Any]:
         """The next line. Raises _Ended at the deadline (with `late`), and when the process is gone or floods us."""
         process = self._process
         assert process is not None and process.stdout is not None and process.stderr is not None
@@ -335,10 +316,10 @@ class _ChildSession:
             ready.register(process.stdout, selectors.EVENT_READ)
             ready.register(process.stderr, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
-                left = deadline.left()
-                if left <= 0:
+                found = ready.select(LOOK_SECONDS)
+                if deadline.is_over(heard=bool(found)):
                     raise _Ended(late)
-                for key, _ in ready.select(left):
+                for key, _ in found:
                     data = os.read(key.fd, 65_536)
                     if key.fileobj is process.stderr:
                         self._keep(data)
@@ -360,12 +341,12 @@ class _ChildSession:
             raise _Ended(_FORGED)
         return frame
 
-    def _hear_the_rest(self, deadline: _Deadline) -> None:
+    def _hear_the_rest(self, deadline: Deadline) -> None:
         """It printed before it sent its last answer, so what is unread lies in the pipe."""
         assert self._process is not None and self._process.stderr is not None
         with selectors.DefaultSelector() as ready:
             ready.register(self._process.stderr, selectors.EVENT_READ)
-            while deadline.left() > 0 and ready.select(0):
+            while not deadline.is_over(heard=True) and ready.select(0):
                 data = os.read(self._process.stderr.fileno(), 65_536)
                 if not data:
                     return
@@ -496,12 +477,15 @@ class _InProcessSession:
     def __init__(self, player: child.Player) -> None:
         self._player = player
         self.notes: list[str] = []
+        self.spent = 0.0
 
     def play(self, script: Script, setting: str = "", needs: Sequence[str] = ()) -> Record:
         found: list[dict[str, Any]] = []
+        started = time.monotonic()
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             self._player.play({"script": script, "setting": setting, "needs": needs}, found.append)
+        self.spent += time.monotonic() - started
         frames = json.loads(json.dumps(found))
         steps = tuple(Step(n + 1, script[n], _result(frame)) for n, frame in enumerate(frames) if n < len(script))
         return Record(script, steps, "", clean(settled(printed.getvalue()[:_MOST_PRINTED]), _MOST_PRINTED))

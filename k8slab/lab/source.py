@@ -37,6 +37,7 @@ __all__ = [
     "find_lab",
     "labs",
     "names_of",
+    "not_utf_8",
     "other_names",
     "read_notebook",
     "solution_of",
@@ -190,6 +191,8 @@ def read_notebook(path: Path) -> Notebook:
         found = _whole(json.loads(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
         raise LabError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise LabError(f"{path}: is no notebook: {not_utf_8(error)}") from None
     except (ValueError, RecursionError) as error:
         raise LabError(f"{path}: is no notebook: {error}") from None
     if not isinstance(found, dict) or not isinstance(found.get("cells"), list):
@@ -197,6 +200,12 @@ def read_notebook(path: Path) -> Notebook:
     if not all(isinstance(cell, dict) for cell in found["cells"]):
         raise LabError(f"{path}: is no notebook: every cell should be an object")
     return found
+
+
+def not_utf_8(error: UnicodeDecodeError) -> str:
+    """Which byte, and what was expected."""
+    byte = error.object[error.start]
+    return f"expected text in UTF-8, found the byte 0x{byte:02x} at position {error.start}"
 
 
 def _whole(value: Any) -> Any:

@@ -24,7 +24,8 @@ from k8slab.lab.source import Lab, names_of
 __all__ = ["judge", "raised_text", "replay", "replay_script", "setup_of", "verify"]
 
 _LOST_SECONDS = 15.0
-"""How much time a solution may lose in cases that end early or are slow; what is left then counts as failed."""
+"""How much time, as its session counts it, a solution may lose in cases that end early or are slow; what is left then
+counts as failed."""
 _SLOW_SECONDS = 0.1
 _MOST_SECONDS = 30.0
 _SHRINK_SECONDS = 3.0
@@ -292,9 +293,9 @@ class _Player:
             if not given_up:
                 self._note(check, record)
             return Outcome(case, Broken(1, f"not played: {why}", "ended"), record)
-        started = time.monotonic()
+        before = self.session.spent
         record = self.session.play(case.script, check.setting, self._spec.needs(check))
-        took = time.monotonic() - started
+        took = self.session.spent - before
         self._note(check, record)
         self._spent += took
         if record.ended or took > _SLOW_SECONDS:
@@ -308,8 +309,8 @@ class _Player:
         if cause == "ended":
             return failure  # every try would cost a process
         best = failure
-        started = time.monotonic()
-        until = started + min(_SHRINK_SECONDS, _MOST_SECONDS - self._spent)
+        before = self.session.spent
+        until = time.monotonic() + min(_SHRINK_SECONDS, _MOST_SECONDS - self._spent)
 
         def fails(script: Script) -> bool:
             nonlocal best
@@ -324,5 +325,5 @@ class _Player:
 
         first = failure.case.script[: failure.broken.step]
         shrink(first if fails(first) else failure.case.script, fails)
-        self._spent += time.monotonic() - started
+        self._spent += self.session.spent - before
         return best

@@ -17,6 +17,7 @@ from k8slab.lab.source import (
     LabError,
     Notebook,
     grading,
+    not_utf_8,
     other_names,
     read_notebook,
     solution_cells,
@@ -94,20 +95,33 @@ def reset(lab: Lab, path: Path) -> Path:
 
 def find_work(lab: Lab, where: str) -> Path:
     """The learner's file: `where`, or the lab's notebook in it, or here. LabError says what was looked for."""
+    begin = f"begin with: k8slab lab start {lab.name}"
     place = Path(where) if where else Path()
-    path = place / f"{lab.name}.ipynb" if place.is_dir() else place
-    if not path.is_file():
-        raise LabError(f"{path}: expected your notebook of this lab; begin with: k8slab lab start {lab.name}")
-    return path
+    try:
+        is_folder = place.is_dir()
+        path = place / f"{lab.name}.ipynb" if is_folder else place
+        if path.is_file():
+            return path
+        is_there = path.exists()
+    except OSError as error:
+        raise LabError(f"{where}: cannot be read: {error.strerror}") from None
+    if not where:
+        raise LabError(f"{path}: expected your notebook of this lab; {begin}")
+    if is_folder:
+        raise LabError(f"{where}: a folder without {lab.name}.ipynb: expected your notebook of this lab; {begin}")
+    what = "is no file" if is_there else "no such file"
+    raise LabError(f"{where}: {what}: expected your notebook of this lab or a Python file; {begin}")
 
 
 def code_of(path: Path) -> str:
     """What of a notebook (its solution cells) or of a Python file (all of it) is checked."""
     if path.suffix == ".py":
         try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise LabError(f"{path}: cannot be read: {error}") from None
+            return path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise LabError(f"{path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise LabError(f"{path}: cannot be read: {not_utf_8(error)}") from None
     return solution_of(read_notebook(path), str(path))
 
 

@@ -73,6 +73,23 @@ def test_whoever_is_evicted_ends_and_then_is_struck_out_and_stands_last(address:
     assert places == ["1.", "2.", "3.", "\u00d7"]
 
 
+CROSSED = """() => {
+  const all = (what) => [...document.querySelectorAll(`svg ${what}`)];
+  const boxes = (what) => all(what).map((one) => [one, one.getBoundingClientRect()]);
+  const lines = boxes("line.bound").map(([, box]) => box);
+  return boxes("text").filter(([, text]) => lines.some((line) =>
+    line.left > text.left && line.left < text.right && line.bottom > text.top + 2 && line.top < text.bottom - 2))
+    .map(([one]) => one.textContent);
+}"""
+
+
+@both_sizes
+def test_no_threshold_runs_through_a_word(address: str, visit: Visitor, size: tuple[int, int]) -> None:
+    page = visit(address, size=size).page
+    for _ in every_step(Shown(page), 5):
+        assert page.evaluate(CROSSED) == []
+
+
 @both_sizes
 def test_it_fits_with_many_pods(tmp_path: Path, visit: Visitor, size: tuple[int, int]) -> None:
     page = visit(write_page(tmp_path / "page.html", [pressure(8)]), size=size).page

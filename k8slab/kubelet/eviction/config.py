@@ -20,7 +20,7 @@ from typing import Any
 
 from k8slab.api.go_duration import parse_duration_ns
 from k8slab.kubelet.eviction.signals import Signal
-from k8slab.kubelet.eviction.thresholds import Threshold, parse_threshold_config
+from k8slab.kubelet.eviction.thresholds import Threshold, check_statements, parse_threshold_config
 
 __all__ = ["DEFAULT_EVICTION_HARD", "FIELDS", "EvictionConfig", "check_kubelet_config"]
 
@@ -34,6 +34,8 @@ DEFAULT_EVICTION_HARD: dict[str, str] = {
 """Linux, where nothing is configured. One threshold of your own drops all of these, unless
 mergeDefaultEvictionSettings is true."""
 
+_VERSION = "kubelet.config.k8s.io/v1beta1"
+_ANY_GRACE = {str(signal): "1s" for signal in Signal}
 _MAPS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
 _FLAGS = ("mergeDefaultEvictionSettings", "localStorageCapacityIsolation", "failCgroupV1", "singleProcessOOMKill")
 FIELDS = (
@@ -44,15 +46,26 @@ FIELDS = (
 )
 
 
+_ENFORCED = (
+    *("none", "pods", "system-reserved", "kube-reserved"),
+    *("system-reserved-compressible", "kube-reserved-compressible"),
+)
+
+
 def check_kubelet_config(raw: Any) -> None:
-    """TypeError or ValueError for the first field that is unknown or has another type than it should."""
+    """TypeError or ValueError for the first field that is unknown, has another type than it should, or says what no
+    kubelet takes. A null is as if the field were not there."""
     if not isinstance(raw, Mapping):
         raise TypeError(f"kubelet_config: {raw!r}: expected the fields of a KubeletConfiguration")
-    for name, value in raw.items():
+    for name in raw:
         if name not in FIELDS:
             raise ValueError(f"kubelet_config: unknown field {name!r}: expected one of {', '.join(FIELDS)}")
+    raw = _given(raw)
+    for name, value in raw.items():
         if name == "kind" and value != "KubeletConfiguration":
             raise ValueError(f"kubelet_config.kind: {value!r}: expected KubeletConfiguration")
+        if name == "apiVersion" and value != _VERSION:
+            raise ValueError(f"kubelet_config.apiVersion: {value!r}: expected {_VERSION}")
         if name in _FLAGS and not isinstance(value, bool):
             raise TypeError(f"kubelet_config.{name}: {value!r}: expected true or false")
         if name in _MAPS:
@@ -60,6 +73,27 @@ def check_kubelet_config(raw: Any) -> None:
     _whole_seconds(raw)
     _period_ms(raw)
     _enforced(raw)
+    _check_statements(raw)
+
+
+def _given(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in raw.items() if value is not None}
+
+
+def _check_statements(raw: Mapping[str, Any]) -> None:
+    """As upstream parses them: one field after the other."""
+    try:
+        for name in _MAPS:
+            check_statements(name, raw.get(name, {}))
+    except ValueError as error:
+        raise ValueError(f"kubelet_config.{error}") from None
+    for threshold in parse_threshold_config(soft=raw.get("evictionSoft"), soft_grace_period=_ANY_GRACE):
+        if threshold.signal not in raw.get("evictionSoftGracePeriod", {}):
+            value = raw["evictionSoft"][threshold.signal]
+            raise ValueError(
+                f"kubelet_config.evictionSoftGracePeriod: nothing for {threshold.signal}, which evictionSoft sets to "
+                f"{value!r}: grace period must be specified for the soft eviction threshold {threshold.signal}"
+            )
 
 
 def _check_map(name: str, value: Any) -> None:
@@ -98,6 +132,11 @@ def _enforced(raw: Mapping[str, Any]) -> tuple[str, ...]:
     names = raw.get("enforceNodeAllocatable", ["pods"])
     if isinstance(names, str) or not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
         raise TypeError(f"kubelet_config.enforceNodeAllocatable: {names!r}: expected a list such as ['pods']")
+    for name in names:
+        if name not in _ENFORCED:
+            raise ValueError(f"kubelet_config.enforceNodeAllocatable: {name!r}: expected one of {', '.join(_ENFORCED)}")
+        if name == "none" and len(names) > 1:
+            raise ValueError(f"kubelet_config.enforceNodeAllocatable: {list(names)}: expected none alone, or no none")
     return tuple(names)
 
 
@@ -113,8 +152,10 @@ class EvictionConfig:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any]) -> EvictionConfig:
-        """From the fields of a KubeletConfiguration. ValueError with upstream's text for a wrong threshold."""
+        """From the fields of a KubeletConfiguration. ValueError, with the field, the value and upstream's text, for a
+        wrong threshold."""
         check_kubelet_config(raw)
+        raw = _given(raw)
         hard = raw.get("evictionHard")
         if hard is None or raw.get("mergeDefaultEvictionSettings"):
             hard = {**DEFAULT_EVICTION_HARD, **(hard or {})}

@@ -15,8 +15,8 @@ Each resource has a list of criteria. The first on which two Pods differ decides
 b goes before c: both use more memory than they request; its priority is 10, that of c is 20.
 
 Upstream: pkg/kubelet/eviction/helpers.go (rankMemoryPressure, rankPIDPressure, rankDiskPressureFunc)
-Simplified: Pods that no criterion tells apart stay in their order (Go's sort moves them about when there are more than
-twelve).
+Simplified: Pods that no criterion tells apart stay in their order. A kubelet lists its Pods out of a Go map, so there
+any of them may go first; and of more than twelve its sort may move equal ones about (of twelve or fewer it does not).
 """
 
 from __future__ import annotations

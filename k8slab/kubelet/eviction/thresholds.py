@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from k8slab.api.go_duration import format_duration, parse_duration_ns
@@ -32,6 +32,7 @@ __all__ = [
     "Threshold",
     "ThresholdValue",
     "by_eviction_priority",
+    "check_statements",
     "first_observed_at",
     "grace_period_met",
     "merge_thresholds",
@@ -162,6 +163,25 @@ def _minimum_reclaim(signal: str, text: str) -> ThresholdValue:
     if amount.sign < 0:
         raise ValueError(f"negative eviction minimum reclaim specified for {signal}")
     return ThresholdValue(amount)
+
+
+_STATEMENTS: dict[str, Callable[[str, str], object]] = {
+    "evictionHard": _statement,
+    "evictionSoft": _statement,
+    "evictionSoftGracePeriod": _grace_period,
+    "evictionMinimumReclaim": _minimum_reclaim,
+}
+"""The fields of a KubeletConfiguration that hold statements, in the order in which they are parsed."""
+
+
+def check_statements(field: str, statements: Mapping[str, str]) -> None:
+    """ValueError for the first that is wrong: its field, signal and value, and what upstream says of it."""
+    for signal, text in statements.items():
+        try:
+            _STATEMENTS[field](signal, text)
+        except ValueError as error:
+            known = f", expected one of {', '.join(RESOURCE_OF)}" if signal not in RESOURCE_OF else ""
+            raise ValueError(f"{field}: {signal}: {text!r}: {error}{known}") from None
 
 
 def _percentage(text: str) -> float:

@@ -20,10 +20,12 @@ svg .onf{fill:#14181e}
     g.push(say(0, 14, `${M.node}: ${size(M.free)} of ${size(M.capacity)} free`, "b"));
     if (M.pressure) g.push(say(W, 14, "MemoryPressure", "b", "end"));
     let at = 0;
+    const lines = Object.values(M.bounds).map((mi) => X(M.capacity - mi));
     const part = (mi, cls, name) => {
-      const w = X(at + mi) - X(at);
+      const w = X(at + mi) - X(at), ends = [X(at), ...lines, X(at + mi)].filter((x) => x >= X(at) && x <= X(at + mi)).sort((a, b) => a - b);
+      const [room, x] = ends.map((x, n) => [(ends[n + 1] || x) - x, x]).sort((a, b) => b[0] - a[0])[0];
       g.push(s("rect", { x: X(at), y: 24, width: Math.max(0, w), height: 30, class: cls }, s("title", null, `${name}: ${size(mi)}`)));
-      if (w > 40) g.push(say(X(at) + w / 2, 44, fit(name, w), cls === "sys" ? "" : "onf", "middle"));
+      if (room > 40) g.push(say(x + room / 2, 44, fit(name, room - 6), cls === "sys" ? "" : "onf", "middle"));
       at += mi;
     };
     g.push(s("rect", { x: 1, y: 24, width: W - 2, height: 30, class: "room" }));

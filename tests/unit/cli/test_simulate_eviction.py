@@ -135,6 +135,7 @@ def test_a_static_pod_is_passed_over(k8slab: Run, tmp_path: Path) -> None:
         pytest.param(
             ("--system", "9Gi"), "--system 9Gi: expected less than the Node's memory, 8Gi", id="no room at all"
         ),
+        pytest.param(("--node-memory", "0"), "--node-memory: '0': expected more than 0", id="no memory"),
         pytest.param(("--top", EXAMPLE), "line 1: expected what kubectl top pods prints", id="no output of top"),
         pytest.param(("--config", EXAMPLE), "expected one object of kind KubeletConfiguration", id="another kind"),
         pytest.param(("--config", "nope.yaml"), "nope.yaml: No such file or directory", id="no such file"),
@@ -158,6 +159,87 @@ def test_files_that_do_not_suffice(k8slab: Run, tmp_path: Path) -> None:
     assert "quantities must match" in refusal(k8slab, EXAMPLE, "--config", config)
 
 
+NODE = (
+    "apiVersion: v1\nkind: Node\nmetadata: {name: one}\nstatus: {capacity: {memory: 8Gi}, allocatable: {memory: 7Gi}}\n"
+)
+POD = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: x}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        pytest.param(
+            "{containers: [{name: a, image: x}]}",
+            "{nodeName: one}",
+            "Pod default/p: spec.containers: none: expected one or more",
+            id="no containers",
+        ),
+        pytest.param(
+            "[{name: a, image: x}]", "[]", "Pod default/p: spec.containers: none: expected", id="an empty list of them"
+        ),
+        pytest.param(
+            "{name: a, image: x}",
+            "{image: x}",
+            "spec.containers[0].name: '': expected a name",
+            id="a container without",
+        ),
+        pytest.param(
+            "{name: a, image: x}",
+            "{name: a}, {name: a}",
+            "spec.containers[1].name: 'a': expected another name than containers[0]",
+            id="two of one name",
+        ),
+        pytest.param(
+            "memory: 8Gi", "memory: '0'", "Node one: status.capacity.memory: '0': expected more than 0", id="no memory"
+        ),
+        pytest.param("memory: 8Gi", "memory: -8Gi", "status.capacity.memory: '-8Gi': expected", id="less than none"),
+        pytest.param("memory: 8Gi", "memory: 1e40", "and less than 8Ei", id="more than can be counted"),
+        pytest.param("memory: 7Gi", "memory: -7Gi", "status.allocatable.memory: '-7Gi'", id="allocatable below zero"),
+        pytest.param("memory: 8Gi", "memory: .nan", ".nan has no JSON value", id="not a number"),
+    ],
+)
+def test_wrong_objects_are_named_with_field_and_value(
+    k8slab: Run, tmp_path: Path, before: str, after: str, words: str
+) -> None:
+    file = tmp_path / "x.yaml"
+    assert before in NODE + POD
+    file.write_text((NODE + POD).replace(before, after))
+    assert words in refusal(k8slab, file)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        pytest.param("web 1m 5Mi\nweb 1m 6Mi\n", "line 3: default/web: expected one line for each", id="twice"),
+        pytest.param("zz 1m 5Mi\n", "default/zz: expected lines of Pods on the Node, such as jobs/batch", id="others"),
+        pytest.param("", "no Pod: expected lines of Pods on the Node", id="titles alone"),
+    ],
+)
+def test_a_top_that_is_of_no_use(k8slab: Run, tmp_path: Path, lines: str, words: str) -> None:
+    top = tmp_path / "top.txt"
+    top.write_text("NAME CPU(cores) MEMORY(bytes)\n" + lines)
+    assert words in refusal(k8slab, EXAMPLE, "--top", top)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        pytest.param("evictionHard: {memory.free: 1Gi}", "evictionHard: memory.free: '1Gi': unsupported", id="signal"),
+        pytest.param("evictionHard: {memory.available: 101%}", "evictionHard: memory.available: '101%'", id="per cent"),
+        pytest.param(
+            "evictionMinimumReclaim: {pid.available: -1}", "'pid.available': -1: expected a text", id="number"
+        ),
+        pytest.param("enforceNodeAllocatable: [podz]", "enforceNodeAllocatable: 'podz': expected one of", id="key"),
+        pytest.param("apiVersion: v1", "apiVersion: 'v1': expected kubelet.config.k8s.io/v1beta1", id="version"),
+    ],
+)
+def test_a_wrong_configuration_names_file_field_and_value(k8slab: Run, tmp_path: Path, line: str, words: str) -> None:
+    config = tmp_path / "kubelet.yaml"
+    config.write_text(f"kind: KubeletConfiguration\n{line}\n")
+    error = refusal(k8slab, EXAMPLE, "--config", config)
+    assert error.startswith(f"error: {config}: kubelet_config.") and words in error
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -167,6 +249,9 @@ def test_files_that_do_not_suffice(k8slab: Run, tmp_path: Path) -> None:
         pytest.param("--for", "soon", id="no time"),
         pytest.param("--for", "25h", id="more than a day"),
         pytest.param("--node-memory", "-1Gi", id="less than no memory"),
+        pytest.param("--node-memory", "1e40", id="more memory than can be counted"),
+        pytest.param("--node-memory", "nan", id="memory that is no number"),
+        pytest.param("--use", "web=9Mi<=1Mi", id="a most below the beginning"),
     ],
 )
 def test_wrong_usage(k8slab: Run, option: str, value: str) -> None:

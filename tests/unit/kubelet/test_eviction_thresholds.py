@@ -8,6 +8,7 @@ import pytest
 
 from k8slab.api.quantity import Quantity
 from k8slab.kubelet.eviction import EvictionConfig, Observation, parse_threshold_config, thresholds_met
+from k8slab.kubelet.eviction.config import FIELDS
 from k8slab.kubelet.eviction.thresholds import (
     first_observed_at,
     grace_period_met,
@@ -74,6 +75,32 @@ def test_a_configuration_means_these_thresholds(config: dict[str, Any], expected
         pytest.param({"evictionHard": "100Mi"}, "kubelet_config.evictionHard: '100Mi'", id="a text for a mapping"),
         pytest.param({"evictionHard": {"memory.available": 100}}, "expected a text such as '100Mi'", id="a number"),
         pytest.param({"evictionHard": {"memory": "1Gi"}}, "unsupported eviction signal memory", id="an unknown signal"),
+        pytest.param(
+            {"evictionHard": {"memory": "1Gi"}},
+            "kubelet_config.evictionHard: memory: '1Gi': unsupported eviction signal memory, expected one of",
+            id="an unknown signal, with field and value",
+        ),
+        pytest.param(
+            {"evictionSoft": {"pid.available": "x"}}, "kubelet_config.evictionSoft: pid.available: 'x'", id="soft"
+        ),
+        pytest.param(
+            {"evictionSoftGracePeriod": {"pid.available": "-1s"}},
+            "kubelet_config.evictionSoftGracePeriod: pid.available: '-1s': invalid eviction grace period",
+            id="a grace period below zero, though nothing is soft",
+        ),
+        pytest.param(
+            {"evictionMinimumReclaim": {"pid.available": "-1"}},
+            "kubelet_config.evictionMinimumReclaim: pid.available: '-1': negative eviction minimum reclaim",
+            id="less than nothing to reclaim",
+        ),
+        pytest.param(
+            {"evictionSoft": {"pid.available": "5"}},
+            "kubelet_config.evictionSoftGracePeriod: nothing for pid.available, which evictionSoft sets to '5'",
+            id="a soft threshold without a grace period, with the field",
+        ),
+        pytest.param({"enforceNodeAllocatable": ["podz"]}, "'podz': expected one of none, pods", id="an unknown key"),
+        pytest.param({"enforceNodeAllocatable": ["none", "pods"]}, "expected none alone", id="none beside another"),
+        pytest.param({"apiVersion": "v1"}, "kubelet_config.apiVersion: 'v1'", id="another version"),
         pytest.param({"mergeDefaultEvictionSettings": "yes"}, "expected true or false", id="a text for a flag"),
         pytest.param({"evictionMaxPodGracePeriod": "60s"}, "expected whole seconds", id="a text for seconds"),
         pytest.param({"evictionMaxPodGracePeriod": True}, "expected whole seconds", id="true for seconds"),
@@ -106,6 +133,14 @@ def test_a_wrong_configuration_is_refused_with_the_field_and_the_reason(config: 
     with pytest.raises((ValueError, TypeError)) as error:
         EvictionConfig.from_dict(config)
     assert words in str(error.value)
+
+
+def test_null_is_as_if_the_field_were_not_there() -> None:
+    assert EvictionConfig.from_dict(dict.fromkeys(FIELDS)) == EvictionConfig.from_dict({})
+
+
+def test_a_soft_threshold_that_is_switched_off_needs_no_grace_period() -> None:
+    assert texts({"evictionHard": {}, "evictionSoft": {"memory.available": "0%"}}) == []
 
 
 def test_a_transition_period_of_zero_becomes_the_default_of_five_minutes() -> None:

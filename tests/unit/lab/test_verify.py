@@ -78,11 +78,13 @@ def test_hidden_cases_are_counted_and_never_printed() -> None:
     report = verify(lab, LAB.solution)
     result = report.results[0]
     wrong = sum(case.hidden and "secret" in case.script[0] for case in check.cases("0"))
-    assert 0 < wrong < 40
+    assert 1 < wrong < 40
     assert (result.counts, result.points) == (f"public 6/6, hidden {40 - wrong}/40", 0)
     text = report_text(lab, report)
     assert f"{wrong} hidden cases fail (spilled)" in text
     assert "secret" not in text
+    one_left = replace(result, hidden=(39, 40))
+    assert (one_left.reason, result.reason) == ("1 hidden case fails (spilled)", f"{wrong} hidden cases fail (spilled)")
     assert hint_for(lab, report, "one", 1) == "hint 1 of 1: a hint"
 
 
