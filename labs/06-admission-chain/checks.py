@@ -308,7 +308,17 @@ def expected(step: Step, hooks: Mapping[str, Hook], but: Mistakes = NOBODY) -> s
 
 # -- judges ----------------------------------------------------------------------------------------
 
-SELECTION = ("exempt-unless-named", "exempt", "operations", "resources", "star", "skips", "skips-part", "only", "only-any")
+SELECTION = (
+    "exempt-unless-named",
+    "exempt",
+    "operations",
+    "resources",
+    "star",
+    "skips",
+    "skips-part",
+    "only",
+    "only-any",
+)
 FAILURES = (
     "ignore-as-fail",
     "fail-as-ignore",
