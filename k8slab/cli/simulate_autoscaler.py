@@ -307,8 +307,10 @@ def _print(answer: Answer, output: str) -> None:
         row = f"{node['name']:<24} {node['type']:<14} {node['zone']:<11} {node['capacityType']:<10} {price:>8.4f}"
         print(on_terminal(row))
     hourly = sum(node["priceMicros"] for node in answer.nodes) / _MICROS
-    print(f"\n{len(answer.nodes)} nodes at {hourly:.4f} $/hour; {answer.cost_micros / _MICROS:.4f} $ in "
-          f"{_clock(answer.for_ms)}; {len(answer.pending)} Pods wait")  # fmt: skip
+    nodes, waiting = len(answer.nodes), len(answer.pending)
+    cost = f"{answer.cost_micros / _MICROS:.4f} $ in {_clock(answer.for_ms)}"
+    wait = f"{waiting} Pod{'s wait' if waiting != 1 else ' waits'}"
+    print(f"\n{nodes} node{'s' if nodes != 1 else ''} at {hourly:.4f} $/hour; {cost}; {wait}")
     for name in answer.pending[:20]:
         print(on_terminal(f"  waits: {name}"))
     for note in answer.notes:

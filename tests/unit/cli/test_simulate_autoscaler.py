@@ -59,7 +59,7 @@ def test_pods_that_no_group_can_take_wait_and_the_exit_code_says_so(k8slab: Run,
     assert answer.code == 1
     assert "1 pending Pod would fit on no new Node: Insufficient cpu" in answer.out
     assert answer.out.count("would fit on no new Node") == 1  # said once, not every ten seconds
-    assert "1 Pods wait" in answer.out and "waits: default/web-" in answer.out
+    assert "; 1 Pod waits" in answer.out and "waits: default/web-" in answer.out
 
 
 def test_as_a_table_it_ends_with_the_nodes_and_the_bill(k8slab: Run) -> None:
