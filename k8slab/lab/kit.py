@@ -54,6 +54,7 @@ def check_kit(lab: Lab, *, runner: Runner | None = None, machine_step: int = 1) 
         report = verify(lab, code, runner=runner)
         if not report.passed:
             found.problems.append(f"{name} does not pass:\n{report_text(lab, report)}")
+        found.problems += [f"{name} is accused: {note}" for note in (*report.notes, *report.teacher_notes)]
     first, again = (report_text(lab, verify(lab, lab.starter_code, runner=runner)) for _ in range(2))
     if first != again:
         changed = unified_diff(first.splitlines(), again.splitlines(), "first run", "second run", lineterm="", n=0)
@@ -67,6 +68,7 @@ def check_kit(lab: Lab, *, runner: Runner | None = None, machine_step: int = 1) 
 
 def _starter(lab: Lab, runner: Runner) -> Iterator[str]:
     report = verify(lab, lab.starter_code, runner=runner)
+    yield from (f"the starter is accused: {note}" for note in (*report.notes, *report.teacher_notes))
     for result in report.results:
         if result.passed:
             yield f"the starter passes {result.check.name}"
@@ -92,7 +94,7 @@ def _named(lab: Lab, runner: Runner, found: KitReport) -> None:
             found.problems.append(f"mutant {mutant.name}: {mutant.killed_by} does not notice")
         elif result.failure is None or result.failure.broken is None:
             found.problems.append(f"mutant {mutant.name}: only hidden cases notice")
-        elif mutant.cause and result.failure.broken.cause != mutant.cause:
+        elif result.failure.broken.cause != mutant.cause:  # or nobody who makes this mistake is told what it is
             by = result.failure.broken.cause
             found.problems.append(f"mutant {mutant.name}: noticed by cause {by!r}, expected {mutant.cause!r}")
         elif not result.check.ladder(result.failure.broken.cause):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from k8slab.lab import InProcessRunner, Lab, Limits, Mutant, find_lab, labs, verify
-from k8slab.lab.show import recognised
+from k8slab.lab import InProcessRunner, Lab, find_lab, labs
 from k8slab.lab.verify import judge, setup_of
+from tests.counts import SOAK
 from tests.labs.taken import Taken
 
 LABS = labs()
@@ -35,9 +34,6 @@ IN_PROCESS = {
 }
 """Wrong solutions that a browser's kernel must judge as a child does."""
 
-IN_A_CHILD = ("01", "02", "05", "09")
-"""Labs whose mutants may leave tasks behind, or never end."""
-
 ON_THE_GENERAL_LADDER = ("05", "09", "11")
 """Labs some of whose mutants' causes have no ladder of their own."""
 
@@ -47,42 +43,12 @@ WITH_A_GENERAL_LADDER = ("03", "04", "05", "06", "12", "13", "15", "19")
 HINTED_EVERYWHERE = ("03", "04", "14")
 """Labs in which every check has hints for every cause, whichever check notices it."""
 
-MOST_SECONDS = {
-    "01": 3,
-    "02": 3,
-    "03": 2,
-    "04": 2,
-    "05": 1,
-    "06": 1,
-    "09": 1,
-    "11": 1,
-    "12": 2,
-    "13": 2,
-    "14": 2,
-    "15": 2,
-    "17": 1,
-    "19": 2,
-    "20": 1,
-}
-"""Of processor time in the process that judges, for a whole verification."""
-
 
 @each_lab
 @both_solutions
-@pytest.mark.parametrize("seed", ["1", "a class", "ü"])
+@pytest.mark.parametrize("seed", ["1", "a class", "ü"] if SOAK else ["ü"])
 def test_a_right_solution_holds_for_other_hidden_cases(lab: Lab, code_of: Callable[[Lab], str], seed: str) -> None:
     assert Taken(lab).judged(code_of(lab), seed=seed).passed
-
-
-@each_lab
-@pytest.mark.parametrize(
-    "code_of",
-    [lambda lab: lab.starter_code, lambda lab: lab.solution, lambda lab: lab.second],
-    ids=["the starter", "the solution", "second.py"],
-)
-def test_who_tried_nothing_is_accused_of_nothing(lab: Lab, code_of: Callable[[Lab], str]) -> None:
-    report = verify(lab, code_of(lab), limits=Limits(seconds=5))
-    assert report.notes == report.teacher_notes == ()
 
 
 @each_lab
@@ -118,20 +84,10 @@ def test_in_process_judges_the_same(lab: str, mutants: Sequence[str]) -> None:
     taken = Taken(find_lab(lab))
     wrong = [one.code for one in taken.lab.mutants() if one.name in mutants]
     assert len(wrong) == len(mutants)
+    wrong = wrong if SOAK else wrong[:1]
     for code in [taken.lab.solution, taken.lab.second, *wrong]:
         inside, outside = taken.judged(code, runner=InProcessRunner()), taken.judged(code)
         assert [(r.counts, r.causes) for r in inside.results] == [(r.counts, r.causes) for r in outside.results]
-
-
-@pytest.mark.parametrize(
-    ("lab", "mutant"),
-    [pytest.param(lab, mutant, id=f"{lab.name[:2]}-{mutant.name}") for lab in LABS for mutant in lab.mutants()],
-)
-def test_a_mutant_is_recognised(lab: Lab, mutant: Mutant) -> None:
-    """Whoever makes this mistake is told what it looks like."""
-    runner = None if lab.name[:2] in IN_A_CHILD else InProcessRunner()
-    report = Taken(lab).judged(mutant.code, only=[mutant.killed_by], runner=runner)
-    assert recognised(lab, report.results[0])
 
 
 @each_lab
@@ -144,12 +100,3 @@ def test_every_cause_has_hints(lab: Lab) -> None:
     for check in lab.spec.checks:
         assert number not in WITH_A_GENERAL_LADDER or "" in check.hints, check.name
         assert number not in HINTED_EVERYWHERE or causes <= {*check.hints}, check.name
-
-
-@each_lab
-def test_a_whole_verification_is_quick(lab: Lab) -> None:
-    taken = Taken(lab)
-    taken.judged(lab.solution)
-    started = time.process_time()
-    assert taken.judged(lab.solution).passed
-    assert time.process_time() - started < MOST_SECONDS[lab.name[:2]]

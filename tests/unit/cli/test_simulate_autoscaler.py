@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_answer(k8slab: Run) -> None:
             "options: flag expander: 5: expected texts with commas between, or a list of texts",
         ),
         ("groups: [{id: a, instanceType: m5.large, options: {startup-taints: [5]}}]", "flag startup-taints: [5]"),
-        ("groups: [{id: a, instanceType: m5.large}]\nquotas: {cpus: 4}", "quotas: 'cpus': expected one of standard/on-demand"),
+        ("groups: [{id: a, instanceType: m5.large}]\nquotas: {cpus: 4}", "quotas: 'cpus': expected one of standard"),
         ("groups: [{id: a, instanceType: m5.large}]\ncapacity: {m5.large: 4}", "expected TYPE/ZONE/on-demand"),
         ("groups: [{id: a, instanceType: m5.large}", "line 1"),
     ],
