@@ -176,13 +176,14 @@ async def apply_manifests(
 
     targets, problems = _targets(scheme, manifests, namespace)
     fresh = await _fresh_namespaces(client, targets)
+    together = {(t.info.gvk.kind, t.namespace, t.name): None for t in targets}
     is_several = len(manifests) > 1  # one object cannot be half applied: no dry run first
     good = []
     for target in targets:
         try:
             if is_several:
                 start_anew()
-                await _check(client, target, fresh, targets)
+                await _check(client, target, fresh, together)
             good.append(target)
         except (StatusError, TimeoutError) as error:
             problems.append(f"{place_of(target.manifest)}: {_text(error)}")
@@ -219,9 +220,13 @@ async def _fresh_namespaces(client: Client, targets: Sequence[Target]) -> dict[s
     return fresh
 
 
-async def _check(client: Client, target: Target, fresh: Mapping[str, None], targets: Sequence[Target]) -> None:
+Together = Mapping[tuple[str, str, str], Any]
+"""Kind, namespace and name of all objects that come together."""
+
+
+async def _check(client: Client, target: Target, fresh: Mapping[str, None], together: Together) -> None:
     """StatusError when the object would be refused."""
-    copy = _without_needs(target, fresh, targets)
+    copy = _without_needs(target, fresh, together)
     if copy is target:
         await apply_one(client, target, dry_run=True)
         return
@@ -229,10 +234,9 @@ async def _check(client: Client, target: Target, fresh: Mapping[str, None], targ
         await client.create(copy.info.gvr, copy.object, copy.namespace or None, dry_run="All")
 
 
-def _without_needs(target: Target, fresh: Mapping[str, None], targets: Sequence[Target]) -> Target:
+def _without_needs(target: Target, fresh: Mapping[str, None], together: Together) -> Target:
     """The object as it could be created now, without the ones that come with it: in the namespace `default` if its own
     is new, a Pod without ServiceAccount and PriorityClass if those are. `target` itself where nothing is missing."""
-    together = {(t.info.gvk.kind, t.namespace, t.name): None for t in targets}
     is_fresh, obj = target.namespace in fresh, target.object
     if target.info.gvk.kind == "Pod" and isinstance(obj.get("spec"), dict):
         spec = dict(obj["spec"])

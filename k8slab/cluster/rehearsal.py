@@ -30,8 +30,8 @@ __all__ = ["rehearse"]
 def rehearse(targets: Sequence[Target], mirror: Mirror, features: FeatureGates) -> list[tuple[Target, StatusError]]:
     """Which of `targets` would be refused once those before them are applied, with the error. `mirror`: the cluster."""
     count = Counter(target.key for target in targets)
-    services = [target for target in targets if target.info.gvr == SERVICES]
-    together = [t for t in targets if count[t.key] > 1 or (t in services and len(services) > 1)]
+    services = sum(target.info.gvr == SERVICES for target in targets)
+    together = [t for t in targets if count[t.key] > 1 or (t.info.gvr == SERVICES and services > 1)]
     if not together:
         return []
     loop = Loop(trace=Trace(Clock(), on=False))
@@ -67,10 +67,18 @@ def rehearse(targets: Sequence[Target], mirror: Mirror, features: FeatureGates) 
 def _held(targets: Sequence[Target], mirror: Mirror) -> dict[tuple[str, str, str], tuple[GVR, Object]]:
     """What the cluster has of these objects, and all its Services if one of them is one."""
     found: dict[tuple[str, str, str], tuple[GVR, Object]] = {}
+    listed: dict[str, dict[tuple[str, str, str], Object]] = {}
     for target in targets:
-        resource = target.info.gvr.group_resource
-        for obj in mirror.list(resource):
-            key = (resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
-            if key == target.key or target.info.gvr == SERVICES:
-                found[key] = target.info.gvr, obj
+        gvr = target.info.gvr
+        resource = gvr.group_resource
+        if resource not in listed:
+            listed[resource] = {_key(resource, obj): obj for obj in mirror.list(resource)}
+            if gvr == SERVICES:
+                found.update((key, (gvr, obj)) for key, obj in listed[resource].items())
+        if target.key in listed[resource]:
+            found.setdefault(target.key, (gvr, listed[resource][target.key]))
     return found
+
+
+def _key(resource: str, obj: Object) -> tuple[str, str, str]:
+    return resource, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]

@@ -36,6 +36,10 @@ class Backend:
         first = bisect_left(self._order, (main, 0))
         return (self.records[self._order[position]] for position in range(first, len(self._order)))
 
+    def count_since(self, main: int) -> int:
+        """How many records there are from transaction `main` on."""
+        return len(self._order) - bisect_left(self._order, (main, 0))
+
     def compact(self, main: int, keep: set[Revision]) -> None:
         """Drop the records up to transaction `main` that are not in `keep`."""
         end = bisect_left(self._order, (main + 1, 0))

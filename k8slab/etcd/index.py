@@ -19,6 +19,8 @@ class TreeIndex:
 
     def __init__(self) -> None:
         self._keys: list[bytes] = []
+        self._living: list[bytes] = []
+        """Those of the keys that exist at the newest revision."""
         self._indexes: dict[bytes, KeyIndex] = {}
 
     def __len__(self) -> int:
@@ -34,10 +36,9 @@ class TreeIndex:
         index = self._indexes.get(key)
         if index is None:
             index = self._indexes[key] = KeyIndex(key)
-            if not self._keys or key > self._keys[-1]:
-                self._keys.append(key)
-            else:
-                insort(self._keys, key)
+            _insert(self._keys, key)
+        if not index.is_alive:
+            _insert(self._living, key)
         return index.put(revision)
 
     def restore(self, revision: Revision, kv: KeyValue) -> None:
@@ -51,7 +52,7 @@ class TreeIndex:
                 raise ValueError(f"record {revision} deletes {kv.key!r}, which does not live")
             if kv != KeyValue(kv.key, 0, revision.main, 0, b""):
                 raise ValueError(f"record {revision} deletes {kv.key!r} and holds more than that: {kv}")
-            index.tombstone(revision)
+            self.tombstone(kv.key, revision)
             return
         generation = self.put(kv.key, revision)
         if index is None and kv.version > 1:  # compaction took the puts before it, each of a revision of its own
@@ -67,6 +68,7 @@ class TreeIndex:
 
     def tombstone(self, key: bytes, revision: Revision) -> None:
         self._indexes[key].tombstone(revision)
+        del self._living[bisect_left(self._living, key)]
 
     def revision_of(self, key: bytes, at_revision: int) -> Revision | None:
         index = self._indexes.get(key)
@@ -78,8 +80,13 @@ class TreeIndex:
             found = self.revision_of(key, at_revision)
             return [] if found is None else [found]
         indexes = self._indexes
-        candidates = (indexes[name].get(at_revision) for name in self._between(key, range_end))
-        return [revision for revision in candidates if revision is not None]
+        names = _between(self._keys, key, range_end)
+        return [revision for name in names if (revision := indexes[name].get(at_revision)) is not None]
+
+    def count_living(self, key: bytes, range_end: bytes) -> int:
+        """How many keys in `[key, range_end)` exist at the newest revision."""
+        first, last = _place(self._living, key, range_end)
+        return max(last - first, 0)
 
     def compact(self, at_revision: int) -> set[Revision]:
         """Compact every key; return the revisions up to `at_revision` that must be kept."""
@@ -95,10 +102,25 @@ class TreeIndex:
         """AssertionError naming what is broken."""
         assert self._keys == sorted(set(self._keys)), "the keys of the index are not sorted or not unique"
         assert set(self._keys) == set(self._indexes), "the sorted keys and the histories differ"
+        assert self._living == [index.key for index in self if index.is_alive], (
+            "the keys that live are not those listed"
+        )
         for index in self:
             assert not index.is_empty, f"key {index.key!r} stayed in the index without a revision"
             index.check_invariants()
 
-    def _between(self, key: bytes, range_end: bytes) -> list[bytes]:
-        first = bisect_left(self._keys, key)
-        return self._keys[first:] if range_end == FROM_KEY else self._keys[first : bisect_left(self._keys, range_end)]
+
+def _insert(keys: list[bytes], key: bytes) -> None:
+    if not keys or key > keys[-1]:
+        keys.append(key)
+    else:
+        insort(keys, key)
+
+
+def _place(keys: list[bytes], key: bytes, range_end: bytes) -> tuple[int, int]:
+    return bisect_left(keys, key), len(keys) if range_end == FROM_KEY else bisect_left(keys, range_end)
+
+
+def _between(keys: list[bytes], key: bytes, range_end: bytes) -> list[bytes]:
+    first, last = _place(keys, key, range_end)
+    return keys[first:last]

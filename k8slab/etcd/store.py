@@ -21,8 +21,11 @@ from k8slab.etcd.fields import Field, check_field, check_fields
 from k8slab.etcd.index import TreeIndex
 from k8slab.etcd.lease import Lessor
 from k8slab.etcd.messages import (
+    FROM_KEY,
     CompactionRequest,
     Compare,
+    CompareResult,
+    CompareTarget,
     DeleteRangeRequest,
     DeleteRangeResponse,
     KeyValue,
@@ -342,16 +345,21 @@ class Store:
     def _range(self, request: RangeRequest, current: int) -> RangeResponse:
         """Read with `current` as the newest revision: one more than committed inside a transaction that wrote."""
         at_revision = request.revision if request.revision > 0 else current
-        revisions = self._index.revisions(request.key, request.range_end, at_revision)
-        count = len(revisions)
-        if request.count_only:
-            return RangeResponse((), count, False, current)
         is_filtered = any(request[8:12])  # the bounds of revisions
-        if request.limit > 0 and request.sort_order == SortOrder.NONE and not is_filtered:
-            # As upstream: without an order the cut is made in key order, before a sort by another target.
-            del revisions[request.limit + 1 :]
-        records = self._backend.records
-        kvs = [records[revision] for revision in revisions]
+        bound = request.min_mod_revision if at_revision == current and not request.count_only else 0
+        recent = self._recent(request.key, request.range_end, bound)
+        if recent is not None:
+            kvs, count = recent, self._index.count_living(request.key, request.range_end)
+        else:
+            revisions = self._index.revisions(request.key, request.range_end, at_revision)
+            count = len(revisions)
+            if request.count_only:
+                return RangeResponse((), count, False, current)
+            if request.limit > 0 and request.sort_order == SortOrder.NONE and not is_filtered:
+                # As upstream: without an order the cut is made in key order, before a sort by another target.
+                del revisions[request.limit + 1 :]
+            records = self._backend.records
+            kvs = [records[revision] for revision in revisions]
         if is_filtered:
             kvs = [kv for kv in kvs if _passes(request, kv)]
         if request.sort_target != SortTarget.KEY or request.sort_order == SortOrder.DESCEND:
@@ -367,12 +375,31 @@ class Store:
         records = self._backend.records
         return [records[found] for found in self._index.revisions(key, range_end, revision)]
 
+    def _recent(self, key: bytes, range_end: bytes, since: int) -> list[KeyValue] | None:
+        """The keys of an interval that exist now and were written from revision `since` on, in order. None where to
+        look through the whole interval is no more work."""
+        if since <= 0 or not range_end or self._backend.count_since(since) >= self._index.count_living(key, range_end):
+            return None
+        found: dict[bytes, KeyValue] = {}
+        for kv in self._backend.since(since):
+            if key <= kv.key and (kv.key < range_end or range_end == FROM_KEY):
+                found[kv.key] = kv
+        return [found[name] for name in sorted(found) if found[name].version]
+
+    def _holds(self, compare: Compare) -> bool:
+        operand = compare.operand
+        if compare.target == CompareTarget.MOD and compare.result == CompareResult.LESS and isinstance(operand, int):
+            recent = self._recent(compare.key, compare.range_end, operand)
+            if recent is not None:
+                return not recent
+        return holds(compare, self._records_at(compare.key, compare.range_end, self.revision))
+
     def _decide(self, request: TxnRequest, path: list[bool], chosen: list[Request]) -> None:
         """Whether the compares hold, into `path`, for the transaction and those nested in the branches taken; the
         operations that will run, nested transactions unfolded, into `chosen`."""
         succeeded = True
         for compare in request.compare:
-            if not holds(compare, self._records_at(compare.key, compare.range_end, self.revision)):
+            if not self._holds(compare):
                 succeeded = False
                 break
         path.append(succeeded)

@@ -330,6 +330,7 @@ class Loop:
         self._livelock_actions = livelock_actions
         self._suspicious = 100_000 if livelock_actions is None else livelock_actions  # fewer are no livelock anyhow
         self._instant_actions = 0
+        self._most_tasks = 0  # at once, in this instant: those that ended in it had their actions too
         self._recent: deque[str] = deque(maxlen=20)
 
     # -- randomness --------------------------------------------------------------------------------
@@ -350,6 +351,7 @@ class Loop:
         """
         task = Task(self, name, work, self.trace.current)
         self.tasks[id(task)] = task
+        self._most_tasks = max(self._most_tasks, len(self.tasks))
         if delay_ms > 0:
             self._set_timer(delay_ms, task, periodic=False)
         else:
@@ -500,7 +502,7 @@ class Loop:
     def _advance(self, due_ms: int) -> None:
         if due_ms > self.clock.now_ms:
             self.clock.now_ms = due_ms
-            self._instant_actions = 0
+            self._instant_actions, self._most_tasks = 0, len(self.tasks)
         while self._timers and self._timers[0].due_ms <= due_ms:
             timer = heapq.heappop(self._timers)
             if timer.call is not None:
@@ -589,7 +591,7 @@ class Loop:
     def _guard(self, task: Task) -> None:
         limit = self._livelock_actions
         if limit is None:
-            limit = 1_000 * (len(self.tasks) + 100)
+            limit = 1_000 * (self._most_tasks + 100)
         if self._instant_actions > limit:
             self._recent.append(task.name)
             if self._instant_actions >= limit + 20:

@@ -82,11 +82,21 @@ IPAM: dict[str, dict[str, Any]] = {
     "a map of routes": {**SUBNET, "routes": {}},
     "a number for a route": {**SUBNET, "routes": [3]},
     "no resolv.conf": {**SUBNET, "resolvConf": "/nowhere/resolv.conf"},
+    "a route in IPv4 dressed as IPv6": {**SUBNET, "routes": [{"dst": "::ffff:1.2.3.0/120"}]},
+    "a number for a destination": {**SUBNET, "routes": [{"dst": 5}]},
+    "a number for a name": {**SUBNET, "name": 5},
+    "a number for a folder, and for an end": {**SUBNET, "dataDir": 5, "rangeEnd": 6},
+    "a number, then a text that is no address": {**SUBNET, "rangeStart": 5, "gateway": "x"},
+    "a number, then a route nowhere": {**SUBNET, "rangeStart": 5, "routes": [{"dst": "x"}]},
+    "a map of routes, then no subnet": {"routes": {}, "subnet": "x"},
+    "a number in a set": {"ranges": [[{**SUBNET, "rangeStart": 5}]]},
+    "a number for a subnet in a set": {"ranges": [[{"subnet": 5}]]},
+    "a number in a set, then no subnet": {"ranges": [[{**SUBNET, "rangeStart": 5}, {"subnet": "x"}]]},
 }
 ARGS = (
     *("IP=10.1.0.7", "IP=10.1.0.7/24", "IP=10.1.0.1", "IP=10.2.0.1", "IP=x", "IP=", "IP=10.1.0.0", "IP=10.1.0.255"),
     *("FOO=1", "FOO=1;BAR=2", "FOO=1;IgnoreUnknown=1", "FOO", "IgnoreUnknown=maybe", "IgnoreUnknown=true;A=1"),
-    *("FOO=1;IgnoreUnknown=False", "A=B=C", ";"),
+    *("FOO=1;IgnoreUnknown=False", "A=B=C", ";", "FOO=1;IP=x", "IP=10.1.0.7/33;FOO=1", "IP=x;A", "A;IP=x"),
 )
 
 
@@ -141,6 +151,15 @@ WHOLE = {
     "addresses of two sets": config(
         {"ranges": [[SUBNET], [{"subnet": "10.2.0.0/24"}]]}, args={"cni": {"ips": ["10.2.0.8", "10.1.0.8"]}}
     ),
+    "a wrong address, and a wrong route": config(
+        {**SUBNET, "routes": [{"dst": "1.2.3.4"}]}, runtimeConfig={"ips": ["10.1.0.4/x"]}
+    ),
+    "a wrong address at run time first": {"runtimeConfig": {"ips": ["x"]}, **config({**SUBNET, "rangeEnd": "y"})},
+    "a number at run time": config(SUBNET, runtimeConfig=5),
+    "a number for arguments": config(SUBNET, args=5, runtimeConfig={"ips": [5]}),
+    "a number for CNI's arguments": config(SUBNET, args={"cni": 7}),
+    "a number in a range at run time": config(SUBNET, runtimeConfig={"ipRanges": [[{**SUBNET, "gateway": 5}]]}),
+    "texts for ranges at run time": config(SUBNET, runtimeConfig={"ipRanges": ["x"]}),
     "an empty address": config(SUBNET, args={"cni": {"ips": [""]}}),
     "a number for an address": config(SUBNET, args={"cni": {"ips": [7]}}),
     "the same address twice": config(SUBNET, args={"cni": {"ips": ["10.1.0.8", "10.1.0.8"]}}),

@@ -14,8 +14,9 @@ from k8slab.api.scheme import SERVICES
 from k8slab.api.transport import Request
 from k8slab.apiserver import APIServer
 from k8slab.apiserver.allocators import ServiceRanges
-from k8slab.apiserver.registry.allocation import service_ports
-from k8slab.apiserver.storage import SingleMember
+from k8slab.apiserver.registry.allocation import Held, Taken, service_ports
+from k8slab.apiserver.registry.context import Environment
+from k8slab.apiserver.storage import SingleMember, Storage
 from k8slab.apiserver.storage.kv import Op
 from k8slab.etcd import Compare, RangeResponse, Store, TxnResponse
 from k8slab.sim import Loop, Shuffle, sleep
@@ -137,3 +138,71 @@ def test_what_is_given_back_can_be_had_again_until_the_range_is_full(seed: int) 
     world.loop.run(for_ms=5_000)
     assert task.done and {*held, *given} == {f"10.0.0.{n}" for n in range(1, 15)} and len(given) == 14 - len(held)
     world.loop.close()
+
+
+@pytest.mark.parametrize("by_changes", [True, False], ids=["what changed is read", "all is read each time"])
+@pytest.mark.parametrize("seed", range(examples(8, 80)))
+def test_what_a_server_keeps_of_services_is_what_etcd_had_at_that_revision(
+    seed: int, by_changes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, original = World(seed), Held.taken
+    counts: Counter[str] = Counter()
+
+    async def checked(held: Held, env: Environment, storage: Storage, resource: str) -> Taken:
+        taken = await original(held, env, storage, resource)
+        store = world.servers[0].storage.kv.store  # type: ignore[attr-defined]
+        revision = taken.guard.operand - 1  # type: ignore[operator]
+        kvs = store.range(taken.guard.key, taken.guard.range_end, revision=revision).kvs
+        specs = [storage.codec.decode(kv)["spec"] for kv in kvs]
+        addresses = {one for spec in specs for one in spec.get("clusterIPs") or () if one != "None"}
+        found = {f"10.0.0.{n}" for n in range(16) if taken.addresses["IPv4"].has(f"10.0.0.{n}")}
+        found |= {f"fd00::{n:x}" for n in range(16) if taken.addresses["IPv6"].has(f"fd00::{n:x}")}
+        assert found == addresses
+        assert {n for n in range(30_000, 30_020) if taken.ports.has(n)} == {n for s in specs for n in service_ports(s)}
+        counts["checked"] += 1
+        return taken
+
+    async def nothing(held: Held, storage: Storage, prefix: str) -> bool:
+        return False
+
+    if not by_changes:
+        monkeypatch.setattr(Held, "_read_changes", nothing)
+    monkeypatch.setattr(Held, "taken", checked)
+    tasks = [world.loop.spawn(f"you-{number}", world.client(number)) for number in range(6)]
+    world.loop.run(for_ms=5_000)
+    assert all(task.done for task in tasks)
+    assert counts["checked"] > 20
+
+
+def test_a_server_reads_all_services_once_and_again_only_when_one_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    original = Held._read_all
+
+    async def counted(held: Held, storage: Storage, prefix: str) -> None:
+        reads.append(prefix)
+        await original(held, storage, prefix)
+
+    monkeypatch.setattr(Held, "_read_all", counted)
+    loop = Loop()
+    server = APIServer(loop, Store(), services=RANGES)
+    loop.run(for_ms=50)
+
+    def call(request: Request) -> None:
+        task = loop.spawn("you", server.transport("you").call(request))
+        loop.run(for_ms=1_000)
+        assert task.done
+
+    def create(name: str) -> None:
+        call(
+            Request("create", SERVICES, "default", body={"metadata": {"name": name}, "spec": {"ports": [{"port": 80}]}})
+        )
+
+    before = len(reads)
+    for number in range(5):
+        create(f"s{number}")
+    assert len(reads) - before <= 1
+    before = len(reads)
+    call(Request("delete", SERVICES, "default", "s3"))
+    create("s5")
+    create("s6")
+    assert len(reads) - before == 1

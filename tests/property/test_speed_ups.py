@@ -18,9 +18,11 @@ from k8slab.api.decoding import Decoded, DecodeError, decode
 from k8slab.api.objects import Frozen, freeze, thaw
 from k8slab.api.scheme import GVK
 from k8slab.api.validation import validate_status_update, validate_update
+from k8slab.apiserver.registry.allocation import Held
 from k8slab.apiserver.storage import codec
 from k8slab.apiserver.watchcache import WatchCache
 from k8slab.cluster import Cluster
+from k8slab.etcd import Store
 from k8slab.kubelet import kubelet
 from k8slab.kubelet.runtime import PodSandbox
 from tests.counts import examples
@@ -40,10 +42,16 @@ def ask_again(cache: WatchCache, obj: Frozen) -> Any:
     return cache.attributes(obj)
 
 
+async def read_all(held: Held, *args: Any) -> bool:
+    return False
+
+
 SWITCHES: dict[str, tuple[Any, str, Any]] = {
     "what a status is made of": (PodSandbox, "facts", never_equal),
     "the standard library's JSON": (codec, "WRITER", None),
     "the fields of every object anew": (WatchCache, "selectable", ask_again),
+    "all Services for each allocation": (Held, "_read_changes", read_all),
+    "every key of an interval, also when few were written": (Store, "_recent", lambda *args: None),
 }
 
 

@@ -77,7 +77,8 @@ class Held:
     def __init__(self) -> None:
         self.addresses: dict[str, AddressAllocator] = {}
         self.ports: PortAllocator | None = None
-        self._services: Mapping[int, Object] = {}  # by id(): an unchanged Service is the same object
+        self._services: dict[tuple[str, str], Object] = {}  # by namespace and name, as of `_revision`
+        self._revision = 0
         self._counts: dict[str | int, int] = {}
 
     async def taken(self, env: Environment, storage: Storage, resource: str) -> Taken:
@@ -86,16 +87,50 @@ class Held:
             self.addresses = env.services.address_allocators(env.features, env.addresses)
             self.ports = env.services.port_allocator(env.addresses)
         prefix = storage.layout.resource_prefix(resource)
-        page = await storage.list(prefix)
-        now = {id(service): service for service in page.items}
-        for new in (service for key, service in now.items() if key not in self._services):
-            self._count(new["spec"], 1)
-        for gone in (service for key, service in self._services.items() if key not in now):
-            self._count(gone["spec"], -1)
-        self._services = now
-        guard = Compare(prefix.encode(), "MOD", "LESS", page.revision + 1, prefix_end(prefix))
+        if not await self._read_changes(storage, prefix):
+            await self._read_all(storage, prefix)
+        guard = Compare(prefix.encode(), "MOD", "LESS", self._revision + 1, prefix_end(prefix))
         addresses = {family: allocator.copy() for family, allocator in self.addresses.items()}
         return Taken(addresses, self.ports.copy(), guard)
+
+    async def _read_changes(self, storage: Storage, prefix: str) -> bool:
+        """Only what was written since the last time. False when that does not tell all: a Service is gone."""
+        since = self._revision
+        if not since:
+            return False
+        page = await storage.changed(prefix, since)
+        if page.revision < since:
+            return False  # the store went back
+        if page.revision <= self._revision:
+            return True  # another request of this server has read more meanwhile
+        changed = {_key(service): service for service in page.items}
+        if page.total != len(self._services) + sum(key not in self._services for key in changed):
+            return False
+        self._revision = page.revision
+        for key, service in changed.items():
+            self._replace(key, service)
+        return True
+
+    async def _read_all(self, storage: Storage, prefix: str) -> None:
+        since = self._revision
+        page = await storage.list(prefix)
+        if since <= page.revision < self._revision:
+            return  # another request of this server has read more meanwhile
+        self._revision = page.revision
+        now = {_key(service): service for service in page.items}
+        for key in [key for key in self._services if key not in now]:
+            self._replace(key, None)
+        for key, service in now.items():
+            self._replace(key, service)
+
+    def _replace(self, key: tuple[str, str], service: Object | None) -> None:
+        before = self._services.pop(key, None)
+        if service is not None:
+            self._services[key] = service
+            if before is not service:
+                self._count(service["spec"], 1)
+        if before is not None and before is not service:
+            self._count(before["spec"], -1)
 
     def _count(self, spec: Spec, change: int) -> None:
         """What an earlier range allowed, or two Services have, is no error here: the repair loop tells of it."""
@@ -119,6 +154,10 @@ class Taken(NamedTuple):
     addresses: Mapping[str, AddressAllocator]
     ports: PortAllocator
     guard: Compare
+
+
+def _key(service: Object) -> tuple[str, str]:
+    return service["metadata"]["namespace"], service["metadata"]["name"]
 
 
 def _family(address: str) -> str:

@@ -37,7 +37,7 @@ from k8slab.etcd import (
 )
 from k8slab.sim import Trace
 
-__all__ = ["Page", "Preconditions", "Storage", "UpdateFunc"]
+__all__ = ["Changes", "Page", "Preconditions", "Storage", "UpdateFunc"]
 
 UpdateFunc = Callable[[Frozen | None], Awaitable[Object]]
 
@@ -74,6 +74,14 @@ class Page(NamedTuple):
     revision: int
     remaining: int
     last_key: str
+
+
+class Changes(NamedTuple):
+    """The objects of a list that changed, as of `revision`. `total`: how many objects the whole list has."""
+
+    items: list[Frozen]
+    revision: int
+    total: int
 
 
 class Storage:
@@ -189,6 +197,11 @@ class Storage:
         items = [self.codec.decode(kv) for kv in kvs]
         last = kvs[-1].key.decode() if kvs else ""
         return Page(items, revision or response.revision, response.count - len(kvs), last)
+
+    async def changed(self, prefix: str, since: int) -> Changes:
+        """What was written under `prefix` after revision `since` and is there now."""
+        response = await self.kv.range(prefix.encode(), prefix_end(prefix), min_mod_revision=since + 1)
+        return Changes([self.codec.decode(kv) for kv in response.kvs], response.revision, response.count)
 
     def _wrote(self, key: str, raw: bytes, obj: Object, revision: int) -> Frozen:
         frozen = with_revision(obj, revision)

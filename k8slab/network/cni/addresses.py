@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6
 
 from k8slab.network.cni.errors import CNIError
 
-__all__ = ["Address", "Interface", "Network", "next_ip", "parse_cidr", "parse_ip", "parse_ip_or_cidr"]
+__all__ = ["Address", "Interface", "Network", "go_text", "next_ip", "parse_cidr", "parse_ip", "parse_ip_or_cidr"]
 
 Address = IPv4Address | IPv6Address
 Interface = IPv4Interface | IPv6Interface
@@ -52,6 +52,12 @@ def parse_ip_or_cidr(text: str) -> Address | None:
         return parse_ip(str(parse_cidr(text).ip)) if "/" in text else parse_ip(text)
     except CNIError:
         raise CNIError(f"invalid IP address {text}") from None
+
+
+def go_text(given: Interface) -> str:
+    """As Go prints it: IPv4 written as IPv6 is IPv4."""
+    mapped = getattr(given.ip, "ipv4_mapped", None)
+    return str(given) if mapped is None else f"{mapped}/{max(given.network.prefixlen - 96, 0)}"
 
 
 def next_ip(address: Address) -> Address:

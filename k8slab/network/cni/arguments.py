@@ -8,7 +8,7 @@ Upstream: containernetworking/cni pkg/types/args.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from k8slab.api.go_json import go_json
 from k8slab.network.cni.errors import CNIError
@@ -23,8 +23,9 @@ def quoted_list(items: Sequence[str]) -> str:
     return f"[{' '.join(go_json(item) for item in items)}]"
 
 
-def load_args(args: str, known: Sequence[str]) -> dict[str, str]:
-    """The known arguments. Others are an error unless IgnoreUnknown is among them. CNIError."""
+def load_args(args: str, known: Sequence[str], check: Callable[[str], object] = len) -> dict[str, str]:
+    """The known arguments. Others are an error unless IgnoreUnknown is among them. CNIError, also what `check` raises
+    for a value."""
     found: dict[str, str] = {}
     unknown: list[str] = []
     ignores = False
@@ -38,6 +39,10 @@ def load_args(args: str, known: Sequence[str]) -> dict[str, str]:
                 raise CNIError(f"ARGS: error parsing value of pair {go_json(pair)}: {why}")
             ignores = _BOOLEANS[value.lower()]
         elif key in known:
+            try:
+                check(value)
+            except CNIError as error:
+                raise CNIError(f"ARGS: error parsing value of pair {go_json(pair)}: {error.msg}") from None
             found[key] = value
         else:
             unknown.append(pair)

@@ -16,13 +16,19 @@ from typing import Any
 from k8slab.api.go_json import JSONError, go_json, json_kind, parse
 from k8slab.network.cni.errors import CNIError
 
-__all__ = ["boolean", "go_print", "load", "mapping", "number", "sequence", "text", "texts"]
+__all__ = ["WrongTypeError", "boolean", "go_print", "load", "mapping", "number", "sequence", "text", "texts"]
 
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
-def _wrong(value: Any, where: str, key: str, wanted: str) -> CNIError:
-    return CNIError(f"json: cannot unmarshal {json_kind(value)} into Go struct field {where}.{key} of type {wanted}")
+class WrongTypeError(CNIError):
+    """A value of another type than the field's: Go's decoder remembers the first one and goes on."""
+
+
+def _wrong(value: Any, where: str, key: str, wanted: str) -> WrongTypeError:
+    return WrongTypeError(
+        f"json: cannot unmarshal {json_kind(value)} into Go struct field {where}.{key} of type {wanted}"
+    )
 
 
 def text(obj: Mapping[str, Any], key: str, where: str, *, wanted: str = "string") -> str:
@@ -55,7 +61,9 @@ def number(obj: Mapping[str, Any], key: str, where: str, *, wanted: str = "int")
     low, high = (0, 1 << 64) if wanted == "uint64" else (-(1 << 63), 1 << 63)
     if not isinstance(value, int) or not low <= value < high:
         shown = go_json(value)
-        raise CNIError(f"json: cannot unmarshal number {shown} into Go struct field {where}.{key} of type {wanted}")
+        raise WrongTypeError(
+            f"json: cannot unmarshal number {shown} into Go struct field {where}.{key} of type {wanted}"
+        )
     return value
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from k8slab.network.cni import fields
-from k8slab.network.cni.addresses import parse_cidr, parse_ip
+from k8slab.network.cni.addresses import go_text, parse_cidr, parse_ip
 from k8slab.network.cni.errors import CNIError
 from k8slab.network.cni.versions import ALL
 
@@ -142,7 +142,7 @@ def read_route(obj: Any, where: str = "Result.routes") -> Route:
     gw = fields.text(obj, "gw", "route", wanted="net.IP")
     numbers = [fields.number(obj, key, "route") for key in _NUMBERS]
     table, scope = (None if obj.get(key) is None else fields.number(obj, key, "route") for key in _SCOPES)
-    dst = str(parse_cidr(fields.text(obj, "dst", "route"))) if "dst" in obj else _NO_DESTINATION
+    dst = go_text(parse_cidr(fields.text(obj, "dst", "route"))) if "dst" in obj else _NO_DESTINATION
     return Route(dst, str(parse_ip(gw)) if gw else "", numbers[0], numbers[1], numbers[2], table, scope)
 
 

@@ -2,9 +2,11 @@
 
 A claim is three writes: the affinity as pending, the block, the affinity as confirmed. A host that dies in between
 leaves a pending affinity, and goes on from there when it comes back; another host that finds the block written sees
-whose it is in the block itself. Giving up is the reverse: the affinity is marked first, and goes last.
+whose it is in the block itself. Giving up is the reverse: the affinity is marked first, and goes last. A claim without
+a block, and a block of a host without a claim, are what a crash in between may leave: giving up removes both.
 
-Upstream: libcalico-go/lib/ipam/ipam_block_reader_writer.go of projectcalico/calico
+Upstream: libcalico-go/lib/ipam/ipam_block_reader_writer.go of projectcalico/calico, which leaves those two where they
+    are
 """
 
 from __future__ import annotations
@@ -168,29 +170,44 @@ class BlockReaderWriter:
     ) -> None:
         """The host has the block no longer: an empty one goes, one in use is nobody's from now on.
 
-        Raises DoesNotExistError (no claim, no block), BlockClaimConflictError (another host's), BlockNotEmptyError,
-        ConflictError (written meanwhile).
+        Raises DoesNotExistError (no claim, or no block: the claim is gone then), BlockClaimConflictError (another
+        host's), BlockNotEmptyError, ConflictError (written meanwhile).
         """
         if not host:
             raise IPAMError("Hostname must be specified to release block affinity")
-        affinity = await self.affinity(host, cidr)
-        entry = await self.backend.get(BlockKey(cidr))
+        affinity = await self._claim_of(host, cidr)
+        try:
+            entry = await self.backend.get(BlockKey(cidr))
+        except DoesNotExistError:
+            if affinity is not None:
+                await self._forget(affinity)
+            raise
         block: Block = entry.value
+        if affinity is None and block.affinity != host:
+            raise DoesNotExistError(AffinityKey(host, cidr))
         if sequence_number is not None and sequence_number != block.sequence_number:
             raise ConflictError(entry.key, "IPAM block updated since we last read it")
-        if block.affinity and block.affinity != host:
+        if affinity is not None and block.affinity and block.affinity != host:
             await self._forget(affinity)
             raise BlockClaimConflictError(cidr, block.affinity)
         if require_empty and not block.is_empty:
             raise BlockNotEmptyError(cidr)
-        affinity = await self.backend.update(affinity._replace(value=AffinityState.PENDING_DELETION))
+        if affinity is not None:
+            affinity = await self.backend.update(affinity._replace(value=AffinityState.PENDING_DELETION))
         if block.is_empty:
             await self._forget(entry)
         else:
             await self.update_block(entry, block.given_up())
         rest = "it is empty and goes" if block.is_empty else "its addresses in use belong to nobody's block now"
         self.tell("ipam.give-up", f"ipam/{host}", node=host, block=cidr, rest=rest)
-        await self._forget(affinity)
+        if affinity is not None:
+            await self._forget(affinity)
+
+    async def _claim_of(self, host: str, cidr: str) -> Entry | None:
+        try:
+            return await self.affinity(host, cidr)
+        except DoesNotExistError:
+            return None
 
     async def _forget(self, entry: Entry) -> None:
         """Delete; somebody else may have done so."""

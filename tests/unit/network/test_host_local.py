@@ -16,6 +16,7 @@ import pytest
 from k8slab.network import CNIError, HostLocal, LeaseStore, MemoryFiles, run
 from k8slab.network.cni.addresses import parse_ip
 from k8slab.network.plugins.host_local.allocator import candidates
+from k8slab.network.plugins.host_local.config import load_ipam_config
 from k8slab.network.plugins.host_local.ranges import RangeSet, parse_range
 from k8slab.sim import Disk
 
@@ -252,6 +253,36 @@ def test_dns_comes_from_a_file_of_the_machine() -> None:
         "search": ["a", "b"],
         "options": ["ndots:5"],
     }
+
+
+@pytest.mark.parametrize(
+    ("ipam", "more", "msg"),
+    [
+        pytest.param({"rangeStart": 5, "gateway": "x"}, {}, "invalid IP address: x", id="a bad text ends decoding"),
+        pytest.param(
+            {"ranges": [[{"subnet": "10.0.0.0/24", "rangeEnd": 5}]], "resolvConf": 7},
+            {},
+            "json: cannot unmarshal number into Go struct field Range.ipam.ranges.rangeEnd of type net.IP",
+            id="the first wrong type is told",
+        ),
+        pytest.param(
+            {"rangeEnd": "x"}, {"runtimeConfig": {"ips": ["y"]}}, "invalid IP address: x", id="in the document's order"
+        ),
+    ],
+)
+def test_of_two_mistakes_the_one_is_told_that_gos_decoder_meets(
+    ipam: dict[str, Any], more: dict[str, Any], msg: str
+) -> None:
+    with pytest.raises(CNIError) as info:
+        load_ipam_config({"cniVersion": "1.0.0", "name": "net", "ipam": ipam, **more}, "")
+    assert info.value.msg == msg
+
+
+def test_a_bad_address_in_the_arguments_is_told_before_an_unknown_one() -> None:
+    conf = {"cniVersion": "1.0.0", "name": "net", "ipam": {"subnet": "10.1.0.0/24"}}
+    with pytest.raises(CNIError) as info:
+        load_ipam_config(conf, "FOO=1;IP=x")
+    assert info.value.msg == 'ARGS: error parsing value of pair "IP=x": invalid IP address x'
 
 
 def test_a_range_for_no_subnet_is_told() -> None:

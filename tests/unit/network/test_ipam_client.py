@@ -372,6 +372,43 @@ def test_a_claim_that_was_being_given_up_is_taken_up_again() -> None:
 # -- what is told and shown -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("state", list(AffinityState))
+@pytest.mark.parametrize("whole", [True, False], ids=["with all of the host", "by itself"])
+def test_a_claim_that_a_crash_left_without_a_block_is_given_up(state: AffinityState, whole: bool) -> None:
+    world = World()
+    world.store.create(AffinityKey("node-b", "10.0.0.0/28"), state)
+    client = world.client("controllers")
+    if whole:
+        world.run(client.release_host_affinities("node-b", require_empty=True))
+    else:
+        world.run(client.release_affinity("node-b", "10.0.0.0/28"))
+    assert world.store.list(AffinityKey) == []
+    world.check()
+
+
+def test_a_block_that_a_crash_left_without_a_claim_is_given_up_and_nobody_elses_is() -> None:
+    world = World()
+    world.store.create(BlockKey("10.0.0.0/28"), Block.new("10.0.0.0/28", affinity="node-b", now_ms=0))
+    client = world.client("controllers")
+    world.run(client.release_affinity("node-c", "10.0.0.0/28"))
+    assert list(world.blocks()) == ["10.0.0.0/28"]
+    world.run(client.release_affinity("node-b", "10.0.0.0/28"))
+    assert world.blocks() == {}
+    world.check()
+
+
+@pytest.mark.parametrize("actions", range(1, 24))
+def test_a_host_that_claims_while_it_is_given_up_has_its_block_or_none(actions: int) -> None:
+    world = World()
+    key = AffinityKey("node-b", "10.0.0.0/28")
+    world.store.create(key, AffinityState.PENDING)
+    world.loop.spawn("node-b/ipam", world.client("node-b").auto_assign("node-b", handle="pod-1"))
+    world.loop.run(max_actions=actions)
+    world.run(world.client("controllers").release_host_affinities("node-b"))
+    assert world.in_use() and len(set(world.in_use())) == 1
+    world.check()
+
+
 def test_claims_assignments_borrowing_and_conflicts_are_told() -> None:
     world = World(IPPool("small", "10.0.0.0/30", block_size=31))
     told = {"trace": world.loop.trace}

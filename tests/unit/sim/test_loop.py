@@ -204,6 +204,31 @@ def test_livelock_names_the_actors_that_stop_time() -> None:
     loop.close()
 
 
+def test_many_tasks_that_end_one_after_the_other_in_one_instant_are_no_livelock() -> None:
+    loop = Loop()
+
+    async def work(turns: int) -> None:
+        for _ in range(turns):
+            await pause()
+
+    for number in range(250):
+        loop.spawn(f"node-{number}/cni", work(4 * number))
+    assert loop.run(until_idle=True) and loop.actions > 100_000 and not loop.tasks
+    loop.close()
+
+
+def test_tasks_that_start_each_other_for_ever_in_one_instant_are_a_livelock() -> None:
+    loop = Loop()
+
+    async def chain() -> None:
+        loop.spawn("kcm/next", chain())
+
+    loop.spawn("kcm/first", chain())
+    with pytest.raises(LivelockError, match="past 0 ms; last to act: kcm/next"):
+        loop.run(for_ms=1)
+    loop.close()
+
+
 def test_killing_a_component_ends_its_tasks_and_closes_what_it_had_open() -> None:
     loop, seen = Loop(), []
     component = Component(loop, "kubelet/n1")

@@ -15,6 +15,7 @@ from k8slab.network.cni.arguments import load_args
 from k8slab.network.cni.errors import CNIError
 from k8slab.network.cni.results import Route, read_route
 from k8slab.network.cni.versions import at_least
+from k8slab.network.plugins.host_local.decoding import check_types
 from k8slab.network.plugins.host_local.ranges import RangeSet, RawRange, canonical_set, parse_raw
 
 __all__ = ["DEFAULT_DATA_DIR", "IPAMConfig", "load_ipam_config"]
@@ -40,12 +41,13 @@ class IPAMConfig:
 
 def load_ipam_config(config: Mapping[str, Any], args: str) -> IPAMConfig:
     """Read and check everything. CNIError in upstream's words."""
+    check_types(config)
     ipam = fields.mapping(config, "ipam", "Net", "allocator.IPAMConfig")
     parts = _parts(config, ipam or {})
     if ipam is None:
         raise CNIError("IPAM config missing 'ipam' key")
     requested: list[Address | None] = []
-    wanted = _argument(load_args(args, ("IP",)))
+    wanted = parse_ip_or_cidr(load_args(args, ("IP",), parse_ip_or_cidr).get("IP", ""))
     requested += [wanted] if wanted is not None else []
     requested += parts.requested
     addresses = []
@@ -93,14 +95,6 @@ def _raw_set(given: Any) -> list[RawRange]:
 
 def _requested(given: Any, where: str) -> Address | None:
     return parse_ip_or_cidr(fields.text({"ips": given}, "ips", where, wanted="*ip.IP"))
-
-
-def _argument(args: Mapping[str, str]) -> Address | None:
-    """The address in CNI_ARGS, None when there is none."""
-    try:
-        return parse_ip_or_cidr(args.get("IP", ""))
-    except CNIError as error:
-        raise CNIError(f'ARGS: error parsing value of pair "IP={args["IP"]}": {error.msg}') from None
 
 
 def _range_sets(parts: _Parts, version: str) -> tuple[RangeSet, ...]:
