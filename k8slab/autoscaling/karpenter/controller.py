@@ -131,6 +131,7 @@ class Karpenter:
         self._watch_over_claims(now_ms)
         self._provision_when_due(now_ms)
         self._carry_on(now_ms)
+        self._untaint()
         command = self.disruption.step(now_ms) if self._disrupts else None
         if command is not None:
             self._start(command, now_ms)
@@ -385,6 +386,18 @@ class Karpenter:
         kept = [taint for taint in node.node["spec"].get("taints") or () if not taint_matches(taint, DISRUPTED_TAINT)]
         self._write(node, {**node.node, "spec": {**node.node["spec"], "taints": kept}})
         self._note(node.name, "RolledBack", "a replacement did not come")
+
+    def _untaint(self) -> None:
+        """Nodes that an earlier life was about to take away: nobody remembers why, so they are as before."""
+        busy = set(self.disruption.busy)
+        for node in self.state.nodes.values():
+            if node.claim is None or node.node is None or node.is_deleting or node.name in busy:
+                continue
+            taints = node.node["spec"].get("taints") or ()
+            if any(taint_matches(taint, DISRUPTED_TAINT) for taint in taints):
+                kept = [taint for taint in taints if not taint_matches(taint, DISRUPTED_TAINT)]
+                node.claim.clear(DISRUPTION_REASON)
+                self._write(node, {**node.node, "spec": {**node.node["spec"], "taints": kept}})
 
     def _taint(self, node: StateNode) -> None:
         if node.node is None:

@@ -35,7 +35,7 @@ from k8slab.autoscaling.karpenter.effects import (
 )
 from k8slab.autoscaling.karpenter.instance_types import Catalogue
 from k8slab.autoscaling.karpenter.node_changes import changed_node
-from k8slab.autoscaling.karpenter.node_claim import NodeClaim
+from k8slab.autoscaling.karpenter.node_claim import LAUNCHED, NodeClaim
 from k8slab.autoscaling.karpenter.nodepool import NodePool
 from k8slab.autoscaling.karpenter.objects import (
     DEFINITIONS,
@@ -168,7 +168,8 @@ class KarpenterOperator:
         for one in self._restore_all():
             self.watcher.adopt(one)
         for node in list(self.state.nodes.values()):
-            if node.claim is not None and node.claim.name in self._stored:
+            if node.claim is not None and node.claim.name in self._stored and not node.claim.is_true(LAUNCHED):
+                self.tidings.caused_by(node.claim.name)
                 self.mind.launch(node.claim.name, self._now_ms)
 
     def _claim_seen(self, obj: Object) -> None:

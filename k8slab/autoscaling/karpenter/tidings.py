@@ -3,7 +3,7 @@
 Upstream: kubernetes-sigs/karpenter pkg/events, pkg/controllers/provisioning/scheduling/events.go,
 pkg/controllers/disruption/events/events.go, pkg/controllers/node/termination/terminator/events/events.go,
 pkg/controllers/nodeclaim/lifecycle/events.go; aws/karpenter-provider-aws pkg/controllers/interruption/events
-Simplified: an event is not repeated while nothing has changed; no rate limits.
+Simplified: no rate limits. An event of the same reason about the same object is left out for a while, as upstream does.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ __all__ = ["Tidings"]
 
 _QUIET = ("Unconsolidatable", "DisruptionBlocked", "FailedScheduling", "Ignored")
 _MOST_WORDS = 160
+_USUALLY_QUIET_MS = 120_000
+_QUIET_MS = {"FailedScheduling": 300_000, "Unconsolidatable": 900_000}
 _INTERRUPTED = {
     "SpotInterrupted": "Spot interruption warning was triggered",
     "InstanceTerminating": "Instance is terminating",
@@ -38,8 +40,8 @@ class Tidings:
         self._trace, self._lane = ctx.loop.trace, ctx.component.name
         self._recorder = ctx.recorder("karpenter")
         self._state, self._watcher, self._claims = state, watcher, claims
-        self._nominated: dict[str, str] = {}
-        self._draining: dict[str, str] = {}
+        self._loop = ctx.loop
+        self._said: dict[tuple[str, ...], int] = {}
 
     # -- causes -------------------------------------------------------------------------------------
 
@@ -70,7 +72,14 @@ class Tidings:
     # -- events -------------------------------------------------------------------------------------
 
     def say(self, about: Object | None, type: str, reason: str, message: str) -> None:
-        if about is not None:
+        """Record an event, unless there was one for this reason a short while ago."""
+        if about is None:
+            return
+        metadata, now_ms = about["metadata"], self._loop.clock.now_ms
+        key = (reason, about.get("kind", "Pod"), metadata.get("namespace", ""), metadata["name"])
+        until_ms = self._said.get(key)
+        if until_ms is None or now_ms >= until_ms:
+            self._said[key] = now_ms + _QUIET_MS.get(reason, _USUALLY_QUIET_MS)
             self._recorder.event(about, type, reason, message)
 
     def _claim(self, name: str) -> Object | None:
@@ -85,7 +94,8 @@ class Tidings:
         if reason == "FailedScheduling":
             self.say(self._watcher.object_of(name), "Warning", reason, f"Failed to schedule pod, {message}")
         elif reason == "Unconsolidatable" or (reason == "DisruptionBlocked" and DO_NOT_DISRUPT not in message):
-            self._on_both(name, "Normal", reason, message, message)
+            text = message[:1].upper() + message[1:]
+            self._on_both(name, "Normal", reason, text, text)
         elif reason == "InsufficientCapacityError":
             made = {"apiVersion": NODE_CLAIM.api_version, "kind": NODE_CLAIM.kind, "metadata": {"name": name}}
             self.say(self._claim(name) or made, "Warning", reason, f"NodeClaim {name} event: {message}")
@@ -121,10 +131,8 @@ class Tidings:
         parts = [f"nodeclaim/{effect.name}"] if node.claim is not None else []
         parts += [f"node/{effect.name}"] if node.node is not None else []
         text = f"Pod should schedule on: {', '.join(parts)}"
-        if self._nominated.get(effect.key) != text:
-            self._nominated[effect.key] = text
-            self.caused_by(effect.name, effect.key)
-            self.say(pod, "Normal", "Nominated", text)
+        self.caused_by(effect.name, effect.key)
+        self.say(pod, "Normal", "Nominated", text)
 
     # -- draining -----------------------------------------------------------------------------------
 
@@ -146,13 +154,12 @@ class Tidings:
         self.say(pod, "Normal", "Disrupted", text)
 
     def tell_drains(self, now_ms: int) -> None:
-        """What keeps nodes that go, as often as it changes."""
+        """What keeps nodes that go."""
         for node in self._state.nodes.values():
             if node.claim is None or node.claim.deleted_ms is None or node.node is None:
                 continue
             message = drain((info.pod for info in node.pods.values()), now_ms, termination_ends_ms(node)).message
-            if message and self._draining.get(node.name) != message:
-                self._draining[node.name] = message
+            if message:
                 self.caused_by(node.name)
                 text = f"Failed to drain node, {message}"
                 self.say(self._watcher.nodes.indexer.get(node.name), "Warning", "FailedDraining", text)
