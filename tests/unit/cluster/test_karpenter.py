@@ -164,7 +164,9 @@ def test_when_the_cheapest_offering_is_sold_out_the_next_is_bought() -> None:
 
 
 def test_a_claim_for_which_the_cloud_has_nothing_is_deleted_and_made_again_when_there_is_something() -> None:
-    made = cluster(quotas={"standard/on-demand": 0})
+    plain = {"key": "karpenter.k8s.aws/instance-category", "operator": "In", "values": ["m"]}
+    on_demand = {"key": CAPACITY_TYPE, "operator": "In", "values": ["on-demand"]}
+    made = cluster(pool(template={"requirements": [plain, on_demand]}), quotas={"standard/on-demand": 0})
     made.apply(deployment("web", 1))
     run_until(made, lambda: bool(events(made, "InsufficientCapacityError")))
     made.run(for_ms=MINUTE)
@@ -309,7 +311,9 @@ def test_a_karpenter_that_crashes_at_any_of_its_calls_comes_back_without_buying_
 
 
 @pytest.mark.parametrize("after_ms", [0, 1, 3, 10, 20_000, 55_000, 70_000])
-def test_a_karpenter_that_crashes_in_a_replacement_finishes_it_in_its_next_life(after_ms: int) -> None:
+def test_a_karpenter_that_crashes_in_a_replacement_comes_to_the_same_end_in_its_next_life(after_ms: int) -> None:
+    """As upstream it forgets the command: it takes the taint off, and the new node may go as empty before the old one
+    is looked at; but no claim has two machines."""
     made = shrunk()
     run_until(made, lambda: bool(done(made, "DisruptionStarted")))
     made.run(for_ms=after_ms)
@@ -319,7 +323,9 @@ def test_a_karpenter_that_crashes_in_a_replacement_finishes_it_in_its_next_life(
     assert len(names(made)) == 1
     assert live(made) == names(made) == names(made, "nodeclaims") == list(made.nodes)
     assert taints(made, names(made)[0]) == []
-    assert len(bought(made)) == 2
+    claims = [one.tags["karpenter.sh/nodeclaim"] for one in bought(made)]
+    assert len(claims) == len(set(claims)) <= 3
+    assert bought(made)[-1].price_micros < bought(made)[0].price_micros
     made.close()
 
 
@@ -366,13 +372,16 @@ def test_a_machine_that_ends_in_the_cloud_takes_its_claim_with_it_and_the_pods_g
 
 
 def test_a_machine_without_power_keeps_its_claim_until_its_pods_are_evicted_and_it_is_empty() -> None:
-    made = cluster()
-    made.apply(deployment("web", 2))
+    """With a healthy node in another zone: where nothing is healthy, nobody is evicted."""
+    made = cluster(nodes=1)
+    made.apply(deployment("web", 1, "5"))
     run_until(made, made.all_ready)
     made.fail_node("default-1")
-    run_until(made, lambda: "default-2" in live(made), 20 * MINUTE)
-    run_until(made, lambda: names(made) == live(made) == ["default-2"], 30 * MINUTE)
-    run_until(made, made.all_ready)
+    run_until(made, lambda: len(bought(made)) == 2, 20 * MINUTE)
+    made.run(for_ms=5 * MINUTE)
+    assert names(made) == ["default-2", "node-1"]
+    assert live(made) == ["default-2"]
+    assert made.all_ready()
     made.close()
 
 
@@ -415,11 +424,11 @@ def test_wrong_configurations_are_named() -> None:
         Cluster(nodes=1, karpenter=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"node_pools\[0\]: 'pool': expected a NodePool or its manifest"):
         KarpenterConfig(["pool"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="node_pools: 'pool': expected a list of NodePool manifests"):
+    with pytest.raises(TypeError, match=r"node_pools: 'pool': expected a list of NodePool manifests"):
         KarpenterConfig("pool")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"node_pools\[1\]: nodepool default: is there twice"):
         KarpenterConfig([pool(), pool()])
-    with pytest.raises(ValueError, match="nodepool default: spec.replicas: static NodePools are not simulated"):
+    with pytest.raises(ValueError, match=r"nodepool default: spec\.replicas: static NodePools are not simulated"):
         KarpenterConfig([{**pool(), "spec": {**pool()["spec"], "replicas": 1}}])
     with pytest.raises(TypeError, match="cloud: 7: expected a CloudConfig"):
         KarpenterConfig([pool()], 7)  # type: ignore[arg-type]
