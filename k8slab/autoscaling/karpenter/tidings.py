@@ -63,8 +63,7 @@ class Tidings:
                 resource = NODE_CLAIM_RESOURCE
             kind = "karpenter.see" if note.reason in _QUIET else "karpenter.do"
             text = cut(note.message, _MOST_WORDS)
-            data = {"resource": resource, "key": note.about, "reason": note.reason, "why": text}
-            self._trace.emit(kind, self._lane, **data)
+            self._trace.emit(kind, self._lane, resource=resource, key=note.about, reason=note.reason, why=text)
         if note.reason not in _QUIET:
             self._watcher.causes[note.about] = self._trace.current
         self._speak(note)
