@@ -203,7 +203,8 @@ class Karpenter:
         self._count += 1
         claim = claim_for(new, f"{new.pool.name}-{self._count}", now_ms)
         options = len(new.places())
-        text = f"for {len(new.pods)} Pods, any of {options} instance types will do"
+        pods = "1 Pod" if len(new.pods) == 1 else f"{len(new.pods)} Pods"
+        text = f"for {pods}, any of {options} instance types will do"
         self._note(claim.name, "Created", text, because)
         node = self.state.add_node(StateNode(claim=claim))
         node.nominated_until_ms = now_ms + NOMINATION_MS
