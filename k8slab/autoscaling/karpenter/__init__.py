@@ -15,8 +15,8 @@
 drains. `KarpenterOperator` is the process that runs it before an API server, with NodePools and NodeClaims as objects:
 `Cluster(karpenter=...)`. `KarpenterStory` plays it with a scheduler and a fake kubelet around it.
 
-Duties of the caller of `Karpenter`: keep the `ClusterState` as the cluster is, call `step` when `next_due_ms` says so, and carry out
-the effects in their order.
+Duties of the caller of `Karpenter`: keep the `ClusterState` as the cluster is, call `step` when `next_due_ms` says so,
+and carry out the effects in their order.
 
 Upstream: kubernetes-sigs/karpenter (August 2026), aws/karpenter-provider-aws
 Simplified: see the modules; volumes, reserved capacity, static NodePools and the policy Balanced are left out.

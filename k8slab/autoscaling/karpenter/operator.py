@@ -96,6 +96,7 @@ class KarpenterOperator:
         self._deleted: set[str] = set()
         self._foreign: dict[str, Object] = {}
         self._told_problems: dict[str, str] = {}
+        self._unmarked: set[str] = set()
         self._is_dirty = False
         self._is_ready = False
 
@@ -160,6 +161,9 @@ class KarpenterOperator:
             instances = [one for one in self._cloud.instances.values() if one.tags.get(NODECLAIM_TAG) == name]
             restored.append(self.mind.restore(claim, None, instances[-1] if instances else None, self._now_ms))
             self._created.add(name)
+            marks = obj["metadata"].get("finalizers") or ()
+            if TERMINATION_FINALIZER not in marks and "deletionTimestamp" not in obj["metadata"]:
+                self._unmarked.add(name)
             self._stored[name] = (dict(obj["metadata"].get("labels") or {}), dict(obj.get("status") or {}))
         return restored
 
@@ -207,9 +211,11 @@ class KarpenterOperator:
                 self.mind.delete_claim(claim.name, self._now_ms)
             if claim.deleted_ms is not None:
                 await self._begin_deletion(claim, node)
-        for name in [name for name in self._stored if name not in self.state.nodes]:
+        for name in [name for name in self._stored if self._node_of(name) is None]:
             self.tidings.caused_by(name)
             await self._let_go(name)
+        for node in [node for node in self.state.nodes.values() if node.claim is None and _is_orphan(node.node)]:
+            await self._remove_node(node.name)
 
     @staticmethod
     def _is_leaving(node: StateNode) -> bool:
@@ -221,8 +227,12 @@ class KarpenterOperator:
     async def _update(self, claim: NodeClaim) -> None:
         labels, status = dict(claim.labels), claim_status(claim)
         before = self._stored[claim.name]
-        if before[0] != labels:
-            patch = {"metadata": {"labels": labels}}
+        if before[0] != labels or claim.name in self._unmarked:
+            metadata: dict[str, Any] = {"labels": labels}
+            if claim.name in self._unmarked:  # somebody else's claim: it must not vanish before its machine
+                self._unmarked.discard(claim.name)
+                metadata["finalizers"] = [TERMINATION_FINALIZER]
+            patch = {"metadata": metadata}
             await self._ask(lambda: self.ctx.client.patch(NODECLAIMS, claim.name, patch, patch_type=MERGE_PATCH))
         if before[1] != status:
             more = {"status": status}
@@ -388,6 +398,12 @@ class KarpenterOperator:
                     NODEPOOLS, name, patch, patch_type=MERGE_PATCH, subresource="status"
                 )
             )
+
+
+def _is_orphan(node: Object | None) -> bool:
+    """A Node that waits for Karpenter although its claim is gone."""
+    metadata = {} if node is None else node["metadata"]
+    return "deletionTimestamp" in metadata and TERMINATION_FINALIZER in (metadata.get("finalizers") or ())
 
 
 def _pool_conditions(problem: str) -> list[dict[str, Any]]:

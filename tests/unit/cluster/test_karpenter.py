@@ -299,6 +299,78 @@ def test_a_node_pool_that_cannot_be_used_says_so_and_makes_no_nodes() -> None:
     made.close()
 
 
+def test_a_node_pool_that_is_deleted_takes_its_claims_and_nodes_with_it() -> None:
+    made = cluster()
+    made.apply(deployment("web", 2))
+    run_until(made, made.all_ready)
+    made.delete("nodepool/default")
+    run_until(made, lambda: names(made) == names(made, "nodeclaims") == live(made) == [])
+    made.run(for_ms=MINUTE)
+    assert len(bought(made)) == 1
+    made.close()
+
+
+def test_a_claim_that_a_user_writes_becomes_a_node_and_goes_when_it_is_deleted() -> None:
+    made = cluster()
+    rules = [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["m5.large"]}]
+    claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "mine"},
+             "spec": {"requirements": rules}}  # fmt: skip
+    made.apply(claim)
+    run_until(made, lambda: names(made) == ["mine"])
+    run_until(made, lambda: done(made, "Initialized") == ["mine"])
+    assert made.object("nodeclaim/mine")["metadata"]["finalizers"] == ["karpenter.sh/termination"]
+    made.delete("nodeclaim/mine")
+    run_until(made, lambda: names(made) == names(made, "nodeclaims") == live(made) == [])
+    made.close()
+
+
+def test_a_claim_without_finalizer_that_vanishes_leaves_no_machine_and_no_node_behind() -> None:
+    made = cluster()
+    made.apply(deployment("web", 2))
+    run_until(made, made.all_ready)
+    made.crash("karpenter", restart_after_ms=None)
+    made.patch("nodeclaim/default-1", {"metadata": {"finalizers": None}})
+    made.restart("karpenter")
+    made.run(for_ms=5_000)
+    made.delete("nodeclaim/default-1")
+    run_until(made, lambda: "default-1" not in [*names(made), *live(made), *names(made, "nodeclaims")])
+    run_until(made, made.all_ready)
+    made.close()
+
+
+def test_a_start_up_taint_keeps_pods_away_until_somebody_takes_it_off() -> None:
+    agent = {"key": "cni.example.com/agent-not-ready", "effect": "NoExecute"}
+    made = cluster(pool(template={"startupTaints": [agent]}))
+    made.apply(deployment("web", 1))
+    run_until(made, lambda: bool(done(made, "Registered")))
+    made.run(for_ms=3 * MINUTE)
+    assert done(made, "Initialized") == []
+    assert len(bought(made)) == 1
+    conditions = {one["type"]: one for one in made.object("nodeclaim/default-1")["status"]["conditions"]}
+    assert conditions["Initialized"]["reason"] == "StartupTaintsExist"
+    made.patch("node/default-1", {"spec": {"taints": None}})
+    run_until(made, made.all_ready)
+    assert done(made, "Initialized") == ["default-1"]
+    made.close()
+
+
+def test_when_the_termination_grace_period_is_over_pods_are_deleted_in_spite_of_their_budget() -> None:
+    made = cluster(pool(template={"terminationGracePeriod": "3m"}))
+    made.apply(deployment("web", 2, terminationGracePeriodSeconds=30))
+    run_until(made, made.all_ready)
+    made.apply({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    })  # fmt: skip
+    made.delete("nodeclaim/default-1")
+    made.run(for_ms=2 * MINUTE)
+    assert "default-1" in names(made)
+    run_until(made, lambda: "default-1" not in [*names(made), *live(made)], 3 * MINUTE)
+    assert all("This bypasses the PDB of the pod" in text for text in events(made, "Disrupted", "Pod"))
+    assert len(events(made, "Disrupted", "Pod")) == 2
+    made.close()
+
+
 # -- faults ---------------------------------------------------------------------------------------------
 
 
@@ -417,6 +489,19 @@ def test_the_same_seed_gives_the_same_trace() -> None:
         return made.trace.to_jsonl()
 
     assert run() == run()
+
+
+@pytest.mark.parametrize(("order", "latency"), [("shuffle", "lan"), ("priority", "slow-watch"), ("fifo", "none")])
+def test_other_orders_and_latencies_end_alike(order: str, latency: str) -> None:
+    config = KarpenterConfig([pool()], CloudConfig(small_catalogue()))
+    made = Cluster(nodes=0, seed=3, order=order, latency=latency, karpenter=config)
+    made.apply([deployment("web", 6), deployment("train", 1, "700m")])
+    run_until(made, made.all_ready)
+    made.scale("deploy/web", 2)
+    made.run(for_ms=10 * MINUTE)
+    assert made.all_ready()
+    assert names(made) == live(made) == names(made, "nodeclaims") == list(made.nodes) == ["default-2"]
+    made.close()
 
 
 def test_node_pools_that_are_no_objects_do_as_well() -> None:
