@@ -139,18 +139,16 @@ class Cluster:
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
-        mine = {name: one for name, one in own.items() if name not in kept}
-        self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, karpenter=karpenter, **mine)
+        mine = {"karpenter": karpenter, **{name: one for name, one in own.items() if name not in kept}}
+        self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.fabric, self.networks = pod_networks_for(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
         self.node_autoscaling = node_autoscaling_for(self.loop, cluster_autoscaler, own, cni)
         self.karpenter = karpenter_for(self.loop, karpenter, own, cni, cluster_autoscaler)
-        given: dict[str, Any] = {"options": options or {}, **counts, **own}
-        self.control_plane = ControlPlane(
-            self.loop, latency=profile, features=self.features, network=self.network, **given
-        )
+        given: dict[str, Any] = {"network": self.network, "options": options or {}, **counts, **own}
+        self.control_plane = ControlPlane(self.loop, latency=profile, features=self.features, **given)
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {config.name: self._machine(config) for config in configs}

@@ -127,12 +127,11 @@ class KarpenterNodes:
             while True:
                 try:
                     await client.create(NODEPOOLS, {**thaw(pool), **kind})
-                except AlreadyExistsError:
-                    pass
+                    break
+                except AlreadyExistsError:  # an answer was lost
+                    break
                 except (StatusError, TimeoutError):
                     await sleep(_RETRY_MS)
-                    continue
-                break
 
 
 def with_karpenter(loop: Loop, config: KarpenterConfig, own: dict[str, Any], cni: Any) -> KarpenterNodes:

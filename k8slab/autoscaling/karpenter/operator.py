@@ -375,11 +375,9 @@ class KarpenterOperator:
             try:
                 await call()
                 return
-            except StatusError as error:
-                if error.code < 500 and error.code != 429:
+            except _Again as error:
+                if isinstance(error, StatusError) and error.code < 500 and error.code != 429:
                     return
-            except TimeoutError:
-                pass
             await sleep(_RETRY_MS)
 
     # -- NodePools ----------------------------------------------------------------------------------
