@@ -261,7 +261,7 @@ def _with_karpenter(args: argparse.Namespace, manifests: list[Manifest], changes
 
 def _note(answer: Answer, now_ms: int, kind: str, about: str, message: str) -> None:
     """What the small world says, without each Pod's waiting and binding, and without what was looked at in vain."""
-    if kind in ("bind", "wait") or message.startswith("Unconsolidatable"):
+    if kind in ("bind", "wait") or message.startswith(("Unconsolidatable", "DisruptionBlocked")):
         return
     text = f"Karpenter evicts {about} from {message}" if kind == "evict" else f"{about}: {message}"
     answer.timeline.append((now_ms, text))

@@ -41,7 +41,7 @@ from k8slab.cluster.explain import Explanation, Why, explain, verdict_lines, why
 from k8slab.cluster.faults import Faults
 from k8slab.cluster.inputs import check_arguments, checked_patch, scheduler_configuration, scheduler_options
 from k8slab.cluster.node import Machine, node_configs
-from k8slab.cluster.on_request import node_autoscaling_for, pod_networks_for
+from k8slab.cluster.on_request import karpenter_for, node_autoscaling_for, pod_networks_for
 from k8slab.cluster.readiness import is_ready, not_ready, not_up
 from k8slab.cluster.recorded import as_recorded, blank_recording, cluster_arguments, own_code
 from k8slab.cluster.references import Reference, parse_reference
@@ -68,6 +68,7 @@ from k8slab.sim.clock import Clock
 from k8slab.sim.collector import rare_collections
 
 if TYPE_CHECKING:
+    from k8slab.cluster.karpenter import KarpenterConfig
     from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig
     from k8slab.table import Table
 
@@ -86,8 +87,9 @@ class Cluster:
     upstream's name, or (None) leaves them out: a wrong variant, your own. `scheduler`: what builds the scheduler
     (`partial(Scheduler, registry=...)`); `scheduler_config`: a KubeSchedulerConfiguration, also as YAML. `operators`:
     controllers of your own, each a process of that name. `cluster_autoscaler`: node groups on a simulated cloud, and
-    the autoscaler that grows and shrinks them. `cni`: "bridge", or a network configuration list: Pods get their network
-    from plugins, on `fabric`. The constructor returns when all nodes are Ready.
+    the autoscaler that grows and shrinks them; `karpenter`: NodePools instead, and nodes to measure. `cni`: "bridge",
+    or a network configuration list: Pods get their network from plugins, on `fabric`. The constructor returns when all
+    nodes are Ready.
     """
 
     _is_closed = False
@@ -114,6 +116,7 @@ class Cluster:
         operators: Mapping[str, ControllerFactory] | None = None,
         scheduler_config: str | Object | KubeSchedulerConfiguration | None = None,
         cluster_autoscaler: ClusterAutoscalerConfig | None = None,
+        karpenter: KarpenterConfig | None = None,
         cni: str | Object | None = None,
     ) -> None:
         own: dict[str, Any] = {"controllers": controllers, "scheduler": scheduler, "operators": operators}
@@ -136,17 +139,16 @@ class Cluster:
         )
         self._is_closed, self._inputs = False, list[Input]()
         own["scheduler_config"] = scheduler_configuration(scheduler_config, self.features)
-        mine = {name: one for name, one in own.items() if name not in kept}
+        mine = {"karpenter": karpenter, **{name: one for name, one in own.items() if name not in kept}}
         self._not_recorded = own_code(order=order, cluster_autoscaler=cluster_autoscaler, **mine)
         who_next = order_of(self._recording) if isinstance(order, str) else order
         self.loop = Loop(seed, order=who_next, trace=Trace(Clock(), on=trace, without=left_out(etcd)))
         self.fabric, self.networks = pod_networks_for(self.loop, configs, cni, options, lambda: self.mirror)
         self.network = Network(self.loop)
         self.node_autoscaling = node_autoscaling_for(self.loop, cluster_autoscaler, own, cni)
-        given: dict[str, Any] = {"options": options or {}, **counts, **own}
-        self.control_plane = ControlPlane(
-            self.loop, latency=profile, features=self.features, network=self.network, **given
-        )
+        self.karpenter = karpenter_for(self.loop, karpenter, own, cni, cluster_autoscaler)
+        given: dict[str, Any] = {"network": self.network, "options": options or {}, **counts, **own}
+        self.control_plane = ControlPlane(self.loop, latency=profile, features=self.features, **given)
         self.mirror, self.you = self.control_plane.mirror, Component(self.loop, "you")
         self._client = self.control_plane.client("you", "kubernetes-admin")
         self.nodes = {config.name: self._machine(config) for config in configs}
@@ -189,8 +191,9 @@ class Cluster:
             operator.start()
         for machine in self.nodes.values():
             machine.kubelet.start()
-        if self.node_autoscaling is not None:
-            self.node_autoscaling.start(self.nodes, self._machine, self.control_plane)
+        for autoscaling in (self.node_autoscaling, self.karpenter):
+            if autoscaling is not None:
+                autoscaling.start(self.nodes, self._machine, self.control_plane)
 
     def _is_up(self) -> bool:
         return not self._not_up()

@@ -14,7 +14,7 @@
 
 Upstream: cloud-provider (the node controllers of a cloud-controller-manager)
 Simplified: a Node is deleted as soon as its machine is gone, where upstream looks every five seconds. Nodes that join
-have no CNI plugins: `cni` and `cluster_autoscaler` exclude each other.
+have no CNI plugins: `cni` excludes `cluster_autoscaler` and `karpenter`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class CloudNodes:
     """Keeps the machines of a cluster as the cloud's instances are. One component, `cloud`.
 
     `config_of(number, instance)`: the node that an instance becomes. `machines`: by name, as the cluster keeps them;
-    `build` makes one. `client` deletes the Nodes of machines that are gone.
+    `build` makes one. `client` deletes the Nodes of machines that are gone. `news` is woken when something happened.
     """
 
     def __init__(
@@ -142,27 +142,39 @@ class CloudNodes:
         machines: dict[str, Machine],
         build: Callable[[NodeConfig], Machine],
         client: Client,
+        news: Waiters | None = None,
     ) -> None:
-        self._loop, self.cloud = loop, cloud
+        self._loop, self.cloud, self._news = loop, cloud, news
         self._config_of, self._machines, self._build, self._client = config_of, machines, build, client
         self._component = Component(loop, "cloud")
         self._changed = Waiters(loop)
         self._names: dict[str, str] = {}
         self._noticed: dict[str, None] = {}
         self._told = 0
-        cloud.on_change = self._changed.wake
+        self._causes: dict[str, int | None] = {}
+        cloud.on_change = self._heard
 
     def start(self) -> None:
         """Start the task that lets the cloud's time pass."""
         self._component.spawn("step", self._run())
+
+    def _heard(self) -> None:
+        """Somebody called the cloud's API: what comes of it is caused by what the caller is at."""
+        cause = self._loop.trace.current
+        for id, instance in self.cloud.instances.items():
+            self._causes.setdefault(id if instance.is_live else f"{id}/end", cause)
+        self._changed.wake()
 
     async def _run(self) -> None:
         while True:
             self._loop.trace.current = None
             self._tell_launches()
             for event in self.cloud.step(self._loop.clock.now_ms):
+                self._loop.trace.current = None
                 await self._happened(event)
             self._catch_up()
+            if self._news is not None:
+                self._news.wake()
             due_ms = self.cloud.next_due_ms()
             if due_ms is None:
                 await pause(self._changed)
@@ -172,7 +184,9 @@ class CloudNodes:
     def _tell_launches(self) -> None:
         for instance in list(self.cloud.instances.values())[self._told :]:
             kind, how = instance.instance_type.name, instance.capacity_type
+            self._loop.trace.current = self._causes.get(instance.id)
             self._emit("cloud.launch", instance=instance.id, type=kind, zone=instance.zone, how=how)
+            self._causes[instance.id] = self._loop.trace.current
         self._told = len(self.cloud.instances)
 
     async def _happened(self, event: object) -> None:
@@ -198,6 +212,7 @@ class CloudNodes:
         self._loop.trace.emit(kind, "cloud", **data)
 
     def _boot(self, instance: Instance) -> None:
+        self._loop.trace.current = self._causes.get(instance.id)
         config = self._config_of(_FIRST_NUMBER + len(self._names), instance)
         machine = self._machines[config.name] = self._build(config)
         self._names[instance.id] = config.name
@@ -209,6 +224,7 @@ class CloudNodes:
         machine = self._machines.get(name) if name is not None else None
         if machine is not None and machine.is_on:
             machine.power_off()
+            self._loop.trace.current = self._causes.get(f"{instance_id}/end")
             self._emit("cloud.gone", instance=instance_id, node=name, why=why)
 
     async def _forget(self, instance_id: str) -> None:

@@ -12,11 +12,12 @@ from k8slab.kubelet import NodeConfig
 from k8slab.sim import Loop
 
 if TYPE_CHECKING:
+    from k8slab.cluster.karpenter import KarpenterConfig, KarpenterNodes
     from k8slab.cluster.mirror import Mirror
     from k8slab.cluster.node_autoscaling import ClusterAutoscalerConfig, NodeAutoscaling
     from k8slab.network import Fabric, SandboxNetwork
 
-__all__ = ["node_autoscaling_for", "pod_networks_for"]
+__all__ = ["karpenter_for", "node_autoscaling_for", "pod_networks_for"]
 
 
 def pod_networks_for(
@@ -43,3 +44,16 @@ def node_autoscaling_for(
     from k8slab.cluster.node_autoscaling import autoscaled
 
     return autoscaled(loop, config, own, cni)
+
+
+def karpenter_for(
+    loop: Loop, config: KarpenterConfig | None, own: dict[str, Any], cni: Any, other: Any
+) -> KarpenterNodes | None:
+    """Karpenter, as `karpenter.with_karpenter`; None without a configuration. `other`: the Cluster Autoscaler's."""
+    if config is None:
+        return None
+    from k8slab.cluster.karpenter import with_karpenter
+
+    if other is not None:
+        raise ValueError(f"karpenter: {config!r}: expected None with cluster_autoscaler, one of the two buys nodes")
+    return with_karpenter(loop, config, own, cni)

@@ -12,15 +12,14 @@
     [(['c', 'a', 'b'], 'c5.4xlarge')]
 
 `pack` decides; `Karpenter` lives: it buys instances from a `cloud.Cloud`, watches over `NodeClaim`s, consolidates and
-drains. `KarpenterStory` plays it with a scheduler and a fake kubelet around it.
+drains. `KarpenterOperator` is the process that runs it before an API server, with NodePools and NodeClaims as objects:
+`Cluster(karpenter=...)`. `KarpenterStory` plays it with a scheduler and a fake kubelet around it.
 
-Duties of the caller: keep the `ClusterState` as the cluster is, call `step` when `next_due_ms` says so, and carry out
-the effects in their order.
+Duties of the caller of `Karpenter`: keep the `ClusterState` as the cluster is, call `step` when `next_due_ms` says so,
+and carry out the effects in their order.
 
 Upstream: kubernetes-sigs/karpenter (August 2026), aws/karpenter-provider-aws
-Simplified: see the modules; volumes, reserved capacity, static NodePools and the policy Balanced are left out. A
-`Cluster` has no Karpenter (it has the Cluster Autoscaler): NodePools and NodeClaims are no objects of an API server
-here, and `SmallWorld` plays the scheduler, the kubelets and the owners of Pods around it.
+Simplified: see the modules; volumes, reserved capacity, static NodePools and the policy Balanced are left out.
 """
 
 from k8slab.autoscaling.karpenter.budgets import Budget, allowed_disruptions
@@ -28,11 +27,21 @@ from k8slab.autoscaling.karpenter.candidates import Candidate, Simulation, budge
 from k8slab.autoscaling.karpenter.consolidation import Command, Consolidation, Decision, Method
 from k8slab.autoscaling.karpenter.controller import Karpenter
 from k8slab.autoscaling.karpenter.disruption import VALIDATION_MS, Disruption, ValidationError
-from k8slab.autoscaling.karpenter.effects import DeletePod, Effect, EvictPod, Note, RemoveNode, WriteNode
+from k8slab.autoscaling.karpenter.effects import (
+    CreateClaim,
+    DeletePod,
+    Effect,
+    EvictPod,
+    Nominate,
+    Note,
+    RemoveNode,
+    WriteNode,
+)
 from k8slab.autoscaling.karpenter.instance_types import Catalogue
 from k8slab.autoscaling.karpenter.launch import claim_for, pools_to_ask
 from k8slab.autoscaling.karpenter.node_claim import LIFE_CYCLE, Condition, NodeClaim
 from k8slab.autoscaling.karpenter.nodepool import NodePool
+from k8slab.autoscaling.karpenter.operator import KarpenterOperator
 from k8slab.autoscaling.karpenter.packing import NewNode, Packing, pack
 from k8slab.autoscaling.karpenter.requirement import Requirement
 from k8slab.autoscaling.karpenter.requirements import WELL_KNOWN_LABELS, Requirements
@@ -52,6 +61,7 @@ __all__ = [
     "Command",
     "Condition",
     "Consolidation",
+    "CreateClaim",
     "Decision",
     "DeletePod",
     "Disruption",
@@ -59,11 +69,13 @@ __all__ = [
     "Effect",
     "EvictPod",
     "Karpenter",
+    "KarpenterOperator",
     "KarpenterStory",
     "Method",
     "NewNode",
     "NodeClaim",
     "NodePool",
+    "Nominate",
     "Note",
     "Packing",
     "RemoveNode",

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from k8slab.api.objects import Object
 from k8slab.api.tolerations import taint_matches
 from k8slab.autoscaling.cloud import (
+    INTERRUPTION_NOTICE_MS,
     SPOT,
     Cloud,
     Instance,
@@ -28,7 +29,16 @@ from k8slab.autoscaling.cloud import (
 from k8slab.autoscaling.karpenter.candidates import pods_to_place
 from k8slab.autoscaling.karpenter.consolidation import Command
 from k8slab.autoscaling.karpenter.disruption import Disruption
-from k8slab.autoscaling.karpenter.effects import DeletePod, Effect, EvictPod, Note, RemoveNode, WriteNode
+from k8slab.autoscaling.karpenter.effects import (
+    CreateClaim,
+    DeletePod,
+    Effect,
+    EvictPod,
+    Nominate,
+    Note,
+    RemoveNode,
+    WriteNode,
+)
 from k8slab.autoscaling.karpenter.launch import UnavailableOfferings, claim_for, launch_labels, pools_to_ask
 from k8slab.autoscaling.karpenter.node_claim import (
     DISRUPTION_REASON,
@@ -48,6 +58,7 @@ from k8slab.autoscaling.karpenter.packing import NewNode, Packing, pack
 from k8slab.autoscaling.karpenter.pods import DISRUPTED_TAINT, is_provisionable
 from k8slab.autoscaling.karpenter.state import ClusterState, StateNode
 from k8slab.autoscaling.karpenter.termination import MIN_DRAIN_MS, drain, termination_ends_ms
+from k8slab.scheduler.framework import pod_key
 
 __all__ = ["BATCH_IDLE_MS", "BATCH_MAX_MS", "IDLE_MS", "NOMINATION_MS", "RECHECK_MS", "Karpenter"]
 
@@ -66,6 +77,7 @@ class Karpenter:
     """See the module. `image_drift`: says why the provider thinks that a claim has drifted ("" for not).
 
     `disrupts` False: nodes are made and go when they are deleted or expire, and nobody looks for savings or drift.
+    `launches` False: claims are to be stored first (`CreateClaim`), and whoever has stored one calls `launch`.
     `tell` hears every `Note` at the moment of the decision, before it is carried out; they are among the effects, too.
     """
 
@@ -76,15 +88,17 @@ class Karpenter:
         *,
         spot_to_spot: bool = False,
         disrupts: bool = True,
+        launches: bool = True,
         image_drift: Callable[[NodeClaim], str] = lambda claim: "",
         tell: Callable[[Note], None] = lambda note: None,
     ) -> None:
         self.state = state
         self._tell = tell
         self._disrupts = disrupts
+        self._launches = launches
         self.cloud = cloud
         self.unavailable = UnavailableOfferings()
-        self.disruption = Disruption(state, spot_to_spot=spot_to_spot, report=self._report)
+        self.disruption = Disruption(state, spot_to_spot=spot_to_spot, report=self._report, blocked=self._blocked)
         self.unconsolidatable: dict[str, str] = {}
         self.pod_errors: dict[str, str] = {}
         self._image_drift = image_drift
@@ -96,15 +110,18 @@ class Karpenter:
         self._count = 0
         self._effects: list[Effect] = []
 
-    def _note(self, about: str, reason: str, message: str) -> None:
-        note = Note(about, reason, message)
+    def _note(self, about: str, reason: str, message: str, because: Iterable[str] = ()) -> None:
+        note = Note(about, reason, message, tuple(because))
         self._effects.append(note)
         self._tell(note)
 
-    def _report(self, node: str, reason: str) -> None:
+    def _report(self, node: str, reason: str, kind: str = "Unconsolidatable") -> None:
         if self.unconsolidatable.get(node) != reason:
             self.unconsolidatable[node] = reason
-            self._note(node, "Unconsolidatable", reason)
+            self._note(node, kind, reason)
+
+    def _blocked(self, node: str, reason: str) -> None:
+        self._report(node, reason, "DisruptionBlocked")
 
     # -- time ---------------------------------------------------------------------------------------
 
@@ -114,6 +131,7 @@ class Karpenter:
         self._watch_over_claims(now_ms)
         self._provision_when_due(now_ms)
         self._carry_on(now_ms)
+        self._untaint()
         command = self.disruption.step(now_ms) if self._disrupts else None
         if command is not None:
             self._start(command, now_ms)
@@ -167,8 +185,13 @@ class Karpenter:
         if waiting:
             self._retry_ms = now_ms + RECHECK_MS
         self._nominate(packing.existing, now_ms)
+        asked = set(map(pod_key, waiting))
+        for name, keys in packing.existing.items():
+            self._effects += [Nominate(key, name) for key in keys if key in asked]
         for new in packing.new:
-            self._create(new, now_ms)
+            keys = list(map(pod_key, new.pods))
+            name = self._create(new, now_ms, keys)
+            self._effects += [Nominate(key, name) for key in keys if key in asked]
         return packing
 
     def _nominate(self, names: Iterable[str], now_ms: int) -> None:
@@ -176,17 +199,45 @@ class Karpenter:
         for name in names:
             self.state.nodes[name].nominated_until_ms = now_ms + NOMINATION_MS
 
-    def _create(self, new: NewNode, now_ms: int) -> str:
+    def _create(self, new: NewNode, now_ms: int, because: Iterable[str], reason: str = "") -> str:
         self._count += 1
         claim = claim_for(new, f"{new.pool.name}-{self._count}", now_ms)
         options = len(new.places())
-        self._note(claim.name, "Created", f"for {len(new.pods)} Pods, any of {options} instance types will do")
+        pods = "1 Pod" if len(new.pods) == 1 else f"{len(new.pods)} Pods"
+        text = f"for {pods}, any of {options} instance types will do"
+        self._note(claim.name, "Created", text, because)
         node = self.state.add_node(StateNode(claim=claim))
         node.nominated_until_ms = now_ms + NOMINATION_MS
-        self._launch(node, claim, now_ms)
+        if self._launches:
+            self._launch(claim, now_ms)
+        else:
+            self._effects.append(CreateClaim(claim, reason))
         return claim.name
 
-    def _launch(self, node: StateNode, claim: NodeClaim, now_ms: int) -> None:
+    def launch(self, claim_name: str, now_ms: int) -> None:
+        """Buy the instance of a claim that is stored. Nothing happens when it has one, is deleted, or is not known."""
+        node = self._of_claim(claim_name)
+        claim = None if node is None else node.claim
+        if claim is not None and claim.deleted_ms is None and not claim.is_true(LAUNCHED):
+            self._launch(claim, now_ms)
+
+    def forget(self, claim_name: str) -> None:
+        """The claim could not be stored: its Pods are packed anew."""
+        self._forget(claim_name)
+
+    def restore(self, claim: NodeClaim, node: Object | None, instance: Instance | None, now_ms: int) -> StateNode:
+        """A claim of an earlier life, or somebody else's. `instance`: what was bought for it, if anything was."""
+        prefix, _, number = claim.name.rpartition("-")
+        if prefix and number.isdecimal():
+            self._count = max(self._count, int(number))
+        restored = self.state.add_node(StateNode(claim=claim))
+        restored.set_node(node)
+        restored.nominated_until_ms = now_ms + NOMINATION_MS
+        if instance is not None:
+            self._bought(claim, instance, now_ms)
+        return restored
+
+    def _launch(self, claim: NodeClaim, now_ms: int) -> None:
         pools = pools_to_ask(claim, self.state.catalogue)
         try:
             bought = self.cloud.launch(pools, now_ms, {"karpenter.sh/nodeclaim": claim.name}) if pools else None
@@ -199,8 +250,10 @@ class Karpenter:
             self._retry_ms = now_ms + _RETRY_MS  # another round, in which the pools that refused are left out
             return
         self.unavailable.mark((error.pool for error in bought.refused if error.pool is not None), now_ms)
-        instance = bought.instance
-        self._note(claim.name, LAUNCHED, f"{instance.pool}")
+        self._note(claim.name, LAUNCHED, f"{bought.instance.pool}")
+        self._bought(claim, bought.instance, now_ms)
+
+    def _bought(self, claim: NodeClaim, instance: Instance, now_ms: int) -> None:
         kind = instance.instance_type
         own = self._types.requirements[self._types.index[kind.name]]
         claim.labels = {**launch_labels(kind, instance.pool, self.cloud.region, own), **claim.labels}
@@ -239,10 +292,29 @@ class Karpenter:
                         self.unavailable.mark((instance.pool,), now_ms)
                     self._delete(node, now_ms, "SpotInterrupted")
 
-    def _delete(self, node: StateNode, now_ms: int, reason: str) -> None:
+    def lost(self, now_ms: int) -> None:
+        """The claims whose instances the cloud has ended are deleted."""
+        for name, instance in self._instances.items():
+            node = self._of_claim(name)
+            if not instance.is_live and node is not None:
+                self._delete(node, now_ms, "InstanceTerminating")
+
+    def interruptions(self) -> tuple[SpotInterruptionNotice, ...]:
+        """Notices about claims that are not deleted yet."""
+        return tuple(
+            SpotInterruptionNotice(one.interruption_ms - INTERRUPTION_NOTICE_MS, one.id, one.interruption_ms)
+            for name, one in self._instances.items()
+            if one.is_live and one.interruption_ms is not None and self._is_kept(name)
+        )
+
+    def _is_kept(self, claim_name: str) -> bool:
+        node = self._of_claim(claim_name)
+        return node is not None and node.claim is not None and node.claim.deleted_ms is None
+
+    def _delete(self, node: StateNode, now_ms: int, reason: str, because: Iterable[str] = ()) -> None:
         assert node.claim is not None
         if node.claim.deleted_ms is None:
-            self._note(node.name, reason, f"NodeClaim {node.claim.name} is deleted")
+            self._note(node.name, reason, f"NodeClaim {node.claim.name} is deleted", because)
             node.claim.deleted_ms = now_ms
 
     def delete_claim(self, claim_name: str, now_ms: int) -> None:
@@ -278,8 +350,9 @@ class Karpenter:
             update_consolidatable(claim, pool, now_ms)
 
     def _write(self, node: StateNode, written: Object) -> None:
+        before = node.node
         node.set_node(written)
-        self._effects.append(WriteNode(written))
+        self._effects.append(WriteNode(written, before))
 
     # -- disruption ---------------------------------------------------------------------------------
 
@@ -291,7 +364,8 @@ class Karpenter:
             assert one.node.claim is not None
             reason = command.method.reason
             one.node.claim.set(DISRUPTION_REASON, "True", now_ms, reason, reason)
-        claims = [self._create(new, now_ms) for new in command.replacements]
+        names, why = [one.name for one in command.candidates], command.method.reason
+        claims = [self._create(new, now_ms, names, why) for new in command.replacements]
         for one in command.candidates:
             one.node.is_marked_for_deletion = True
         self._nominate((name for name in command.packing.existing if name in self.state.nodes), now_ms)
@@ -302,7 +376,7 @@ class Karpenter:
             verdict = self.disruption.progress(running, now_ms)
             for one in running.command.candidates if verdict != "wait" else ():
                 if verdict == "done":
-                    self._delete(one.node, now_ms, f"Disrupted/{running.command.method.reason}")
+                    self._delete(one.node, now_ms, f"Disrupted/{running.command.method.reason}", running.claims)
                 else:
                     self._roll_back(one.node)
 
@@ -313,6 +387,18 @@ class Karpenter:
         kept = [taint for taint in node.node["spec"].get("taints") or () if not taint_matches(taint, DISRUPTED_TAINT)]
         self._write(node, {**node.node, "spec": {**node.node["spec"], "taints": kept}})
         self._note(node.name, "RolledBack", "a replacement did not come")
+
+    def _untaint(self) -> None:
+        """Nodes that an earlier life was about to take away: nobody remembers why, so they are as before."""
+        busy = set(self.disruption.busy)
+        for node in self.state.nodes.values():
+            if node.claim is None or node.node is None or node.is_deleting or node.name in busy:
+                continue
+            taints = node.node["spec"].get("taints") or ()
+            if any(taint_matches(taint, DISRUPTED_TAINT) for taint in taints):
+                kept = [taint for taint in taints if not taint_matches(taint, DISRUPTED_TAINT)]
+                node.claim.clear(DISRUPTION_REASON)
+                self._write(node, {**node.node, "spec": {**node.node["spec"], "taints": kept}})
 
     def _taint(self, node: StateNode) -> None:
         if node.node is None:

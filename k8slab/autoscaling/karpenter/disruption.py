@@ -47,16 +47,23 @@ class Running:
 
 
 class Disruption:
-    """Decides what to disrupt and when. `step` returns a command that is to be started now, or nothing.
+    """Decides what to disrupt and when. `blocked` hears (node, reason) of nodes that are no candidates, `report` of the
+    others that stay (`blocked` None: of all). `step` returns a command that is to be started now, or nothing.
 
     The caller starts it (taints the candidates, makes the replacements) and says so with `started`.
     """
 
     def __init__(
-        self, state: ClusterState, *, spot_to_spot: bool = False, report: Callable[[str, str], None] | None = None
+        self,
+        state: ClusterState,
+        *,
+        spot_to_spot: bool = False,
+        report: Callable[[str, str], None] | None = None,
+        blocked: Callable[[str, str], None] | None = None,
     ) -> None:
         self._state = state
         self._report: Callable[[str, str], None] = report or (lambda node, reason: None)
+        self._blocked = blocked or self._report
         self.consolidation = Consolidation(state, spot_to_spot=spot_to_spot, report=self._report)
         self.waiting: tuple[int, Command] | None = None
         self.running: list[Running] = []
@@ -113,7 +120,7 @@ class Disruption:
             now_ms,
             disruption_class=method.disruption_class,
             busy=self.busy,
-            blocked=self._report,
+            blocked=self._blocked,
         )
 
     # -- validation ---------------------------------------------------------------------------------

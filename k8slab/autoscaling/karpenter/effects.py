@@ -9,15 +9,34 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from k8slab.api.objects import Object
+from k8slab.autoscaling.karpenter.node_claim import NodeClaim
 
-__all__ = ["DeletePod", "Effect", "EvictPod", "Note", "RemoveNode", "WriteNode"]
+__all__ = ["CreateClaim", "DeletePod", "Effect", "EvictPod", "Nominate", "Note", "RemoveNode", "WriteNode"]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateClaim:
+    """Store the NodeClaim, then call `Karpenter.launch`. `reason`: of the disruption for which it
+    is a replacement, "" for none."""
+
+    claim: NodeClaim
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Nominate:
+    """Nothing to do: the Pod is expected on this node or NodeClaim. The scheduler will bind it, or not."""
+
+    key: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class WriteNode:
-    """Another state of a Node: labels or taints."""
+    """Another state of a Node: labels or taints. `before`: the Node from which it was made."""
 
     node: Object
+    before: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +65,13 @@ class RemoveNode:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Nothing to do: a decision, for traces and events. `about` is a node, a claim or a Pod."""
+    """Nothing to do: a decision, for traces and events. `about` is a node, a claim or a Pod; `because`: what led to it,
+    Pods or nodes."""
 
     about: str
     reason: str
     message: str
+    because: tuple[str, ...] = ()
 
 
-Effect: TypeAlias = WriteNode | EvictPod | DeletePod | RemoveNode | Note
+Effect: TypeAlias = CreateClaim | Nominate | WriteNode | EvictPod | DeletePod | RemoveNode | Note

@@ -1,4 +1,4 @@
-"""The trace kinds of a story with Karpenter.
+"""The trace kinds of Karpenter, in a story and in a cluster.
 
 Simplified: nothing; this module has no upstream.
 """
@@ -27,6 +27,26 @@ add_kinds(
         ),
         "karpenter.evict": Kind("write", 1, ("pod", "node"), "{pod} evicted", "Pod {pod} is evicted from {node}"),
         "karpenter.cloud": Kind("watch", 1, ("node", "what"), "{node} {what}", "the cloud says that {node} {what}"),
+        "karpenter.claim": Kind(
+            "work",
+            1,
+            ("resource", "key", "why"),
+            "new {key}",
+            "Karpenter decides on a new NodeClaim, {key}: {why}",
+        ),
+        "karpenter.do": Kind(
+            "work", 1, ("resource", "key", "reason", "why"), "{key}: {reason}", "Karpenter on {key}: {reason}, {why}"
+        ),
+        "karpenter.see": Kind(
+            "wait", 2, ("resource", "key", "reason", "why"), "{key}: {reason}", "Karpenter on {key}: {reason}, {why}"
+        ),
+        "karpenter.drain": Kind(
+            "work",
+            2,
+            ("resource", "key", "node"),
+            "evict {key}",
+            "Karpenter asks for the eviction of {key} from {node}",
+        ),
         "karpenter.time": Kind("wait", 2, ("now",), "it is {now}", "time passes: it is {now}"),
     }
 )

@@ -34,7 +34,7 @@ from k8slab.sim.kinds import cut
 
 __all__ = ["KarpenterStory", "dollars"]
 
-_QUIET = ("Unconsolidatable", "FailedScheduling")
+_QUIET = ("Unconsolidatable", "DisruptionBlocked", "FailedScheduling")
 _MOST_WORDS = 74
 
 
