@@ -269,8 +269,8 @@ def placing(found: Mapping[str, Node] | None) -> str:
 
 
 UNNEEDED_MISTAKES = (
-    "use", "blockers", "half", "share-ignored", "stay", "no-room", "onto-gone", "each-alone", "places", "after", "own",
-    "daemons", "stops", "in-front",
+    "use", "blockers", "half", "share-ignored", "in-front", "stay", "no-room", "onto-gone", "each-alone", "places", "after", "own",
+    "daemons", "stops",
 )  # fmt: skip
 
 
@@ -341,7 +341,7 @@ class Timer:
         return " ".join(sorted(found)) or "none"
 
 
-TIMER_MISTAKES = ("exactly", "at-once", "break", "min-each", "min", "never", "young-count", "oldest")
+TIMER_MISTAKES = ("exactly", "at-once", "break", "min-each", "min", "young-count", "never", "oldest")
 
 
 # -- judges ----------------------------------------------------------------------------------------
