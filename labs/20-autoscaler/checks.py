@@ -269,8 +269,8 @@ def placing(found: Mapping[str, Node] | None) -> str:
 
 
 UNNEEDED_MISTAKES = (
-    "use", "blockers", "half", "share-ignored", "in-front", "stay", "no-room", "onto-gone", "each-alone", "places", "after",
-    "own", "daemons", "stops",
+    "use", "blockers", "half", "share-ignored", "in-front", "stay", "no-room", "onto-gone", "each-alone", "places",
+    "after", "own", "daemons", "stops",
 )  # fmt: skip
 
 
