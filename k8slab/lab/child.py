@@ -486,9 +486,10 @@ def naps() -> int:
     """How often this process gave its turn away of its own accord, as who sleeps does; -1: nobody knows."""
     try:
         import resource
-    except ImportError:
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    except (ImportError, AttributeError, OSError):  # Windows; a browser, whose module knows limits only
         return -1
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
 def is_slow_to_load(

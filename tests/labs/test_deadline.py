@@ -178,3 +178,10 @@ def test_what_was_not_loaded_in_time_is_told_the_teacher_and_not_kept(
     assert first["notes"] == ["the machine may have been too busy to load it: graded anew the next time"]
     second = grade_folder(LAB, tmp_path / "in", out=tmp_path / "out", executor=Here()).rows[0]
     assert (second["points"], second["notes"]) == (LAB.spec.points, [])
+
+
+def test_where_the_system_does_not_count_who_gives_its_turn_away_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser's Python has the module and not the function."""
+    assert child.naps() >= 0
+    monkeypatch.delattr("resource.getrusage")
+    assert child.naps() == -1
