@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from k8slab.api.objects import Object
 from k8slab.api.quantity import quantity
-from k8slab.api.scheme import GVK, GVR
+from k8slab.api.scheme import GVK, GVR, definition_of
 
 __all__ = [
     "AIJOB",
@@ -64,26 +64,10 @@ UNKNOWN = "unknown"
 
 GPU_RESOURCE = "nvidia.com/gpu"
 
-
-def _definition(gvk: GVK, gvr: GVR, scope: str) -> dict[str, Any]:
-    version = {"name": gvk.version, "served": True, "storage": True, "subresources": {"status": {}}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{gvr.resource}.{gvr.group}"},
-        "spec": {
-            "group": gvk.group,
-            "scope": scope,
-            "names": {"kind": gvk.kind, "plural": gvr.resource, "singular": gvk.kind.lower()},
-            "versions": [version],
-        },
-    }
-
-
 DEFINITIONS = (
-    _definition(AIJOB, AIJOBS, "Namespaced"),
-    _definition(PREDICTION_RESULT, PREDICTIONRESULTS, "Namespaced"),
-    _definition(NODE_GPU_PROFILE, NODEGPUPROFILES, "Cluster"),
+    definition_of(AIJOB, AIJOBS, "Namespaced"),
+    definition_of(PREDICTION_RESULT, PREDICTIONRESULTS, "Namespaced"),
+    definition_of(NODE_GPU_PROFILE, NODEGPUPROFILES, "Cluster"),
 )
 """The CustomResourceDefinitions of the three kinds."""
 

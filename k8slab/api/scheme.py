@@ -66,6 +66,7 @@ __all__ = [
     "Subresource",
     "UnknownKindError",
     "UnknownResourceError",
+    "definition_of",
     "foreign_kind_problem",
     "gated_resources",
     "guess_resource",
@@ -259,6 +260,18 @@ class Scheme:
         if served:
             return f"{text}; versions of the group: {', '.join(f'{gvk.group}/{v}'.lstrip('/') for v in served)}"
         return text
+
+
+def definition_of(gvk: GVK, gvr: GVR, scope: str) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind with a status and without a schema. `scope`: Namespaced or Cluster."""
+    version = {"name": gvk.version, "served": True, "storage": True, "subresources": {"status": {}}}
+    names = {"kind": gvk.kind, "plural": gvr.resource, "singular": gvk.kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{gvr.resource}.{gvr.group}"},
+        "spec": {"group": gvk.group, "scope": scope, "names": names, "versions": [version]},
+    }
 
 
 def foreign_kind_problem(gvk: GVK) -> tuple[str, str] | None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from k8slab.api.go_duration import format_duration_ms, parse_duration_ns
 from k8slab.api.objects import Object
-from k8slab.api.scheme import GVK, GVR
+from k8slab.api.scheme import GVK, GVR, definition_of
 from k8slab.api.times import parse_time, rfc3339
 from k8slab.autoscaling.cloud.machines import resource_texts
 from k8slab.autoscaling.karpenter.node_claim import Condition, NodeClaim
@@ -48,19 +48,7 @@ TERMINATION_FINALIZER = "karpenter.sh/termination"
 _HASH = "karpenter.sh/nodepool-hash"
 _NODE_CLASS = "karpenter.k8s.aws/ec2nodeclass"
 
-
-def _definition(gvk: GVK, gvr: GVR) -> dict[str, Any]:
-    version = {"name": gvk.version, "served": True, "storage": True, "subresources": {"status": {}}}
-    names = {"kind": gvk.kind, "plural": gvr.resource, "singular": gvk.kind.lower()}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{gvr.resource}.{gvr.group}"},
-        "spec": {"group": gvk.group, "scope": "Cluster", "names": names, "versions": [version]},
-    }
-
-
-DEFINITIONS = (_definition(NODE_POOL, NODEPOOLS), _definition(NODE_CLAIM, NODECLAIMS))
+DEFINITIONS = (definition_of(NODE_POOL, NODEPOOLS, "Cluster"), definition_of(NODE_CLAIM, NODECLAIMS, "Cluster"))
 """The two kinds, both without namespaces."""
 
 

@@ -307,19 +307,8 @@ class KarpenterOperator:
 
     async def _write_node(self, effect: WriteNode) -> None:
         """Make the same change to the Node as it is now, until nobody comes between."""
-        name, before = effect.node["metadata"]["name"], effect.before or effect.node
-        self.tidings.caused_by(name)
-        while True:
-            try:
-                node = await self.ctx.client.get(NODES, name)
-                await self.ctx.client.update(NODES, changed_node(node, before, effect.node))
-                return
-            except NotFoundError:
-                return
-            except ConflictError:
-                continue
-            except _Again:
-                await sleep(_RETRY_MS)
+        before = effect.before or effect.node
+        await self._change_node(effect.node["metadata"]["name"], lambda node: changed_node(node, before, effect.node))
 
     async def _evict(self, effect: EvictPod) -> None:
         pod = self.watcher.object_of(effect.key)
@@ -353,14 +342,14 @@ class KarpenterOperator:
     async def _remove_node(self, name: str) -> None:
         self.tidings.caused_by(name)
         await self._ask(lambda: self.ctx.client.delete(NODES, name))
+        await self._change_node(name, _without_finalizer)
+
+    async def _change_node(self, name: str, change: Callable[[Object], dict[str, Any]]) -> None:
+        """Write the Node as it is now, changed, until nobody comes between or it is gone."""
+        self.tidings.caused_by(name)
         while True:
             try:
-                node = await self.ctx.client.get(NODES, name)
-                metadata = dict(node["metadata"])
-                metadata["finalizers"] = [
-                    one for one in metadata.get("finalizers") or () if one != TERMINATION_FINALIZER
-                ]
-                await self.ctx.client.update(NODES, {**node, "metadata": metadata})
+                await self.ctx.client.update(NODES, change(await self.ctx.client.get(NODES, name)))
                 return
             except NotFoundError:
                 return
@@ -396,6 +385,11 @@ class KarpenterOperator:
                     NODEPOOLS, name, patch, patch_type=MERGE_PATCH, subresource="status"
                 )
             )
+
+
+def _without_finalizer(node: Object) -> dict[str, Any]:
+    finalizers = [one for one in node["metadata"].get("finalizers") or () if one != TERMINATION_FINALIZER]
+    return {**node, "metadata": {**node["metadata"], "finalizers": finalizers}}
 
 
 def _is_orphan(node: Object | None) -> bool:
