@@ -11,8 +11,8 @@
 
 `hpa` decides how many replicas a workload has: from metrics (`hpa.metrics`), through windows and policies, to the
 scale subresource. `cloud` is the simulated cloud that sells machines; `cluster_autoscaler` decides which groups of
-nodes grow and shrink, `karpenter` makes nodes to measure, and `gpu` is about the dearest of them. All stand above the
-controllers, for autoscalers simulate what those and the scheduler would do.
+nodes grow and shrink, `karpenter` has nodes made to measure, and `gpu` is about the dearest of them. All stand above
+the controllers, for autoscalers simulate what those and the scheduler would do.
 
 The caller's duties: see the packages.
 

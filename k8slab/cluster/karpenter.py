@@ -1,4 +1,4 @@
-"""A cluster on a simulated cloud with Karpenter in it: machines to measure come for Pods that wait, and go again.
+"""A cluster on a simulated cloud with Karpenter in it: machines made to measure come for Pods that wait, and go again.
 
 >>> from k8slab.autoscaling.cloud import small_catalogue
 >>> from k8slab.cluster import Cluster

@@ -66,7 +66,7 @@ def test_what_goes_is_struck_out_and_the_bill_falls(address: str, visit: Visitor
     assert shown.texts("tr.goes b") == ["default-1"]
     assert shown.texts("tfoot th, tfoot td") == ["2 nodes", "", "0.384", "0.307 before, +0.077"]
     shown.page.keyboard.press("End")
-    assert shown.texts("tfoot th, tfoot td")[:3] == ["1 nodes", "", "0.077"]
+    assert shown.texts("tfoot th, tfoot td")[:3] == ["1 node", "", "0.077"]
 
 
 @both_sizes

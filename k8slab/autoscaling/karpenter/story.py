@@ -140,7 +140,8 @@ class KarpenterStory:
                 self.world.settle()
             case "scale":
                 replicas = int(words.pop(""))
-                self._tell("karpenter.change", "you", what=f"{name} has {replicas} replicas")
+                count = f"{replicas} replica{'' if replicas == 1 else 's'}"
+                self._tell("karpenter.change", "you", what=f"{name} has {count}")
                 fresh = bool(words) or not self.world.knows(name)
                 self.world.scale(name, replicas, _template(words) if fresh else None)
             case "interrupt":

@@ -42,7 +42,7 @@ register("consolidation", { label: "Nodes and prices", css: `.bill{border-collap
       h("caption", null, `time ${time(S.now_ms)}, spent $ ${(S.spent / 1e6).toFixed(4)}; `, h("b", null, wait ? `${wait} Pods wait` : "no Pod waits"),
         rest > 0 && `; ${rest} more nodes are not shown`, gone.length > 0 && `; gone: ${gone.join(", ")}`),
       h("thead", null, h("tr", null, ["node", "stage", !slim && "$ an hour", "Pods by their CPU"].filter(Boolean).map((w, k) => h("th", { scope: "col", class: k === 2 && !slim ? "num" : "" }, w)))),
-      h("tbody", null, rows), h("tfoot", null, h("tr", null, h("th", { scope: "row" }, `${all.length} nodes`), h("td", { class: diff ? "hot" : "" }, slim ? `$ ${money(S.price)}` : ""),
+      h("tbody", null, rows), h("tfoot", null, h("tr", null, h("th", { scope: "row" }, `${all.length} node${all.length === 1 ? "" : "s"}`), h("td", { class: diff ? "hot" : "" }, slim ? `$ ${money(S.price)}` : ""),
         !slim && h("td", { class: "num" + (diff ? " hot" : "") }, money(S.price)), h("td", null, word)))));
   } };
 } });
